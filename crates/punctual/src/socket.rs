@@ -165,7 +165,7 @@ impl Socket {
                 Sent::Full => Ok(None),
                 Sent::Taken => {
                     let has_room = endpoint.await_room(*id);
-                    Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, has_room }))
+                    Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, at: now, has_room }))
                 }
             }
         })
@@ -592,6 +592,8 @@ pub struct Submitted {
     pub seq: SeqNo,
     /// Its message number.
     pub msgno: MsgNo,
+    /// When it was submitted.
+    pub at: Instant,
     /// Whether there is room for another packet.
     pub has_room: bool,
 }

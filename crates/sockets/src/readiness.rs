@@ -1,5 +1,6 @@
 //! The readiness of a socket: its events, the threads that wait for them, and its event sets.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -12,6 +13,9 @@ use crate::events::Events;
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     state: Mutex<State>,
+    /// The number of times that events were raised. It changes under the lock, and is read without
+    /// it by every call.
+    raised: AtomicU64,
     changed: Condvar,
 }
 
@@ -21,8 +25,6 @@ struct State {
     /// Whether the connection has ended, and messages are still to be received. Subscribers that
     /// wait for messages hear of the end after the last one.
     holds_break: bool,
-    /// The number of times that events were raised.
-    raised: u64,
     /// The threads that wait.
     waiting: usize,
     /// The sets that subscribed to the socket's events.
@@ -30,7 +32,7 @@ struct State {
 }
 
 /// A point in time: events that were raised after it are not cleared by mistake.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Mark(u64);
 
 impl Readiness {
@@ -41,13 +43,13 @@ impl Readiness {
 
     /// The present point in time, for [`clear`](Self::clear).
     pub(crate) fn mark(&self) -> Mark {
-        Mark(self.lock().raised)
+        Mark(self.raised.load(Ordering::Acquire))
     }
 
     /// Adds events of `socket` and wakes the threads that wait.
     pub(crate) fn raise(&self, socket: i32, events: Events) {
         let mut state = self.lock();
-        state.raised += 1;
+        self.count();
         let new = events & !state.events;
         state.events |= events;
         if state.waiting > 0 {
@@ -66,7 +68,7 @@ impl Readiness {
     /// subscribers that do not wait for messages.
     pub(crate) fn raise_held(&self, socket: i32) {
         let mut state = self.lock();
-        state.raised += 1;
+        self.count();
         state.holds_break = true;
         self.changed.notify_all();
         for set in &state.sets {
@@ -87,7 +89,7 @@ impl Readiness {
     /// is out of date then.
     pub(crate) fn clear(&self, socket: i32, events: Events, mark: Mark) {
         let mut state = self.lock();
-        if state.raised != mark.0 || !state.events.any(events) {
+        if self.mark() != mark || !state.events.any(events) {
             return;
         }
         state.events = state.events & !events;
@@ -98,8 +100,8 @@ impl Readiness {
 
     /// Wakes the threads that wait, whatever they wait for.
     pub(crate) fn wake(&self) {
-        let mut state = self.lock();
-        state.raised += 1;
+        let _state = self.lock();
+        self.count();
         self.changed.notify_all();
     }
 
@@ -107,7 +109,7 @@ impl Readiness {
     /// something was raised.
     pub(crate) fn wait(&self, mark: Mark, deadline: Option<Instant>) -> bool {
         let mut state = self.lock();
-        while state.raised == mark.0 {
+        while self.mark() == mark {
             state.waiting += 1;
             state = match deadline {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -150,6 +152,11 @@ impl Readiness {
         for set in sets {
             set.unsubscribe(socket);
         }
+    }
+
+    /// Counts that something was raised. Called under the lock.
+    fn count(&self) {
+        self.raised.fetch_add(1, Ordering::Release);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

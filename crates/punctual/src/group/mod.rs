@@ -222,7 +222,7 @@ impl Group {
             self.inner.signals.phase.notify_waiters();
         }
         let taken = matches!(sent(answer)?, Sent::Taken);
-        Ok(taken.then_some(Submitted { seq, msgno, has_room }))
+        Ok(taken.then_some(Submitted { seq, msgno, at: punctual_io::now(), has_room }))
     }
 
     /// Waits for the next message of the stream, which is delivered at its time. After the last

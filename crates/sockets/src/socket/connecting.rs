@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use punctual::{CloseReason, Phase, Socket as Connection};
 
@@ -200,6 +201,7 @@ impl Socket {
     /// The connection has ended.
     fn break_off(&self, mut state: std::sync::MutexGuard<'_, State>) {
         state.stage = Stage::Broken(now());
+        self.broken.store(true, Ordering::Relaxed);
         let hook = state.connect_hook.clone();
         drop(state);
         self.announce_break();

@@ -1,5 +1,6 @@
 //! Sending and receiving.
 
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,16 +32,21 @@ impl Socket {
         }
         let options = self.send_options(control)?;
         let number = message_number(control.number)?;
-        let payload = Bytes::copy_from_slice(data);
+        let mut first = Some(Bytes::copy_from_slice(data));
         let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-        let submitted = self.until_room(|| link.send(payload.clone(), options, number))?;
+        let submitted = self.until_room(|| {
+            // The first attempt nearly always finds room. Its payload is not cloned: the first
+            // clone of a buffer allocates.
+            let payload = first.take().unwrap_or_else(|| Bytes::copy_from_slice(data));
+            link.send(payload, options, number)
+        })?;
         if !submitted.has_room {
             self.note_full(link);
         }
         control.sequence = i32::try_from(submitted.seq.value()).unwrap_or(-1);
         control.number = i32::try_from(submitted.msgno.value()).unwrap_or(-1);
         if control.time == 0 {
-            control.time = i64::try_from(punctual::now().as_micros()).unwrap_or(0);
+            control.time = i64::try_from(submitted.at.as_micros()).unwrap_or(0);
         }
         Ok(data.len())
     }
@@ -87,10 +93,8 @@ impl Socket {
 
     /// Fails if nothing can be sent any more.
     fn check_open(&self) -> Result<(), Failure> {
-        match self.lock().stage {
-            Stage::Broken(_) | Stage::Closed(_) => Err(Code::ConnectionLost.into()),
-            _ => Ok(()),
-        }
+        let has_ended = self.is_known_closed() || self.broken.load(Ordering::Relaxed);
+        if has_ended { Err(Code::ConnectionLost.into()) } else { Ok(()) }
     }
 
     fn most_live_bytes(&self) -> usize {

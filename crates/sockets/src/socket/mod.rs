@@ -82,6 +82,8 @@ pub(crate) struct Socket {
     closed: AtomicBool,
     /// Whether the last packets of the closed connection have been sent.
     has_ended: AtomicBool,
+    /// Whether the connection has ended: every call that sends asks.
+    broken: AtomicBool,
     reject_reason: AtomicI32,
     /// The instant of binding, connecting or accepting, microseconds; 0 before.
     opened_at: AtomicU64,
@@ -153,6 +155,7 @@ impl Socket {
             sending: Mutex::new(()),
             closed: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
             reject_reason: AtomicI32::new(0),
             opened_at: AtomicU64::new(0),
         })
