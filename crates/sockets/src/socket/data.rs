@@ -153,7 +153,11 @@ impl Socket {
         let mut deadline = None;
         loop {
             let mark = self.readiness.mark();
-            if let Err(error) = inbox.fill(|messages, limit| link.receive(messages, limit)) {
+            let filled = match inbox.is_drained(mark) {
+                true => Ok(()),
+                false => inbox.fill(mark, |messages, limit| link.receive(messages, limit)),
+            };
+            if let Err(error) = filled {
                 self.announce_end();
                 // That there is nothing to read is known now.
                 self.readiness.clear(self.id, Events::IN, self.readiness.mark());
@@ -194,8 +198,14 @@ impl Socket {
     /// Nothing more is due now.
     fn note_exhausted(&self, link: &Link, inbox: &mut Inbox) {
         let mark = self.readiness.mark();
-        match inbox.fill(|messages, limit| link.receive(messages, limit)) {
-            Ok(()) if inbox.is_exhausted() => self.readiness.clear(self.id, Events::IN, mark),
+        if inbox.is_drained(mark) {
+            self.readiness.clear(self.id, Events::IN, mark);
+            return;
+        }
+        match inbox.fill(mark, |messages, limit| link.receive(messages, limit)) {
+            Ok(()) if inbox.is_empty() && inbox.was_drained() => {
+                self.readiness.clear(self.id, Events::IN, mark);
+            }
             Ok(()) => {}
             Err(_) => {
                 self.announce_end();
@@ -222,7 +232,8 @@ impl Socket {
             self.readiness.raise_held(self.id);
             return;
         }
-        match inbox.fill(|messages, limit| link.receive(messages, limit)) {
+        let mark = self.readiness.mark();
+        match inbox.fill(mark, |messages, limit| link.receive(messages, limit)) {
             Ok(()) if inbox.is_empty() => self.readiness.raise_held(self.id),
             Ok(()) => {
                 self.readiness.raise(self.id, Events::IN);

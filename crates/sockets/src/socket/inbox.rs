@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use bytes::Buf;
 use punctual::Message;
 
+use crate::readiness::Mark;
+
 /// The most messages that are taken at once: one lock of the connection serves them all.
 pub(super) const AT_ONCE: usize = 64;
 
@@ -12,10 +14,8 @@ pub(super) const AT_ONCE: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     messages: VecDeque<Message>,
-    /// Whether the connection has further messages that are due.
-    pub(super) more: bool,
-    /// Filled by the connection, and always left empty.
-    scratch: Vec<Message>,
+    /// When the connection was found to have nothing more that is due; `None` if it has.
+    drained: Option<Mark>,
 }
 
 impl Inbox {
@@ -27,20 +27,29 @@ impl Inbox {
         self.messages.len()
     }
 
-    /// Whether nothing is due.
-    pub(super) fn is_exhausted(&self) -> bool {
-        self.messages.is_empty() && !self.more
+    /// Whether the connection had nothing more that was due at `mark`, and nothing was raised since:
+    /// then it need not be asked again.
+    pub(super) fn is_drained(&self, mark: Mark) -> bool {
+        self.drained == Some(mark)
     }
 
-    /// Takes messages from a connection by `receive`.
+    /// Whether the connection had nothing more that was due when it was asked.
+    pub(super) const fn was_drained(&self) -> bool {
+        self.drained.is_some()
+    }
+
+    /// Takes messages from a connection by `receive`, after `mark`, into the empty inbox.
     pub(super) fn fill<E>(
         &mut self,
+        mark: Mark,
         receive: impl FnOnce(&mut Vec<Message>, usize) -> Result<bool, E>,
     ) -> Result<(), E> {
-        self.more = false;
-        let more = receive(&mut self.scratch, AT_ONCE);
-        self.messages.extend(self.scratch.drain(..));
-        self.more = more?;
+        self.drained = None;
+        // Neither conversion copies anything.
+        let mut messages = Vec::from(std::mem::take(&mut self.messages));
+        let more = receive(&mut messages, AT_ONCE);
+        self.messages = VecDeque::from(messages);
+        self.drained = (!more?).then_some(mark);
         Ok(())
     }
 

@@ -98,7 +98,8 @@ impl Link {
         }
     }
 
-    /// Appends messages that are due, at most `limit`. Returns whether further ones are due.
+    /// Appends messages that are due, at most `limit`. Returns whether further ones may be due; if
+    /// not, the connection becomes readable with the next one.
     pub(super) fn receive(&self, messages: &mut Vec<Message>, limit: usize) -> Result<bool, Error> {
         match &self.carrier {
             Carrier::Connection(socket) => socket.try_recv_many(messages, limit),
@@ -112,7 +113,8 @@ impl Link {
                         Err(_) => return Ok(true),
                     }
                 }
-                Ok(group.readiness().readable)
+                // The group tells of further ones only after it had none.
+                Ok(true)
             }
         }
     }
