@@ -70,7 +70,7 @@ pub unsafe extern "C" fn srt_sendmsg2(
     control: *mut MsgCtrl,
 ) -> c_int {
     answer(|| {
-        let library = library::of_socket()?;
+        let open = library::open_socket(socket)?;
         // SAFETY: the caller says so.
         let (data, out) = unsafe { (bytes(data, len)?, control.as_mut()) };
         let mut wishes = MessageControl::default();
@@ -80,13 +80,13 @@ pub unsafe extern "C" fn srt_sendmsg2(
             wishes.time = control.srctime;
             wishes.number = control.msgno;
         }
-        let sent = library.send(socket, data, &mut wishes)?;
+        let sent = open.send(data, &mut wishes)?;
         if let Some(control) = out {
             control.srctime = wishes.time;
             control.pktseq = wishes.sequence;
             control.msgno = wishes.number;
             // SAFETY: for groups the caller says so; it is not touched otherwise.
-            unsafe { groups::report_links(&library, socket, control) };
+            unsafe { groups::report_links(socket, control) };
         }
         Ok(int(sent))
     })
@@ -127,15 +127,15 @@ pub unsafe extern "C" fn srt_recvmsg2(
     control: *mut MsgCtrl,
 ) -> c_int {
     answer(|| {
-        let library = library::of_socket()?;
+        let open = library::open_socket(socket)?;
         let room = usize::try_from(len).unwrap_or(0);
         let mut told = MessageControl::default();
         let received = if room == 0 || buffer.is_null() {
-            library.receive(socket, &mut [], &mut told)?
+            open.receive(&mut [], &mut told)?
         } else {
             // SAFETY: the caller says so. The bytes are only written.
             let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), room) };
-            library.receive(socket, buffer, &mut told)?
+            open.receive(buffer, &mut told)?
         };
         // SAFETY: the caller says so. Programs pass structures whose other fields were never set.
         if let Some(control) = unsafe { control.as_mut() } {
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn srt_recvmsg2(
             control.pktseq = told.sequence;
             control.msgno = told.number;
             // SAFETY: for groups the caller says so; it is not touched otherwise.
-            unsafe { groups::report_links(&library, socket, control) };
+            unsafe { groups::report_links(socket, control) };
         }
         Ok(int(received))
     })

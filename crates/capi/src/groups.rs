@@ -122,11 +122,12 @@ fn data(member: &MemberInfo) -> GroupData {
 /// # Safety
 ///
 /// For a group, `control.grpdata` is null, or has `control.grpdata_size` places.
-pub(crate) unsafe fn report_links(library: &Library, socket: SocketId, control: &mut MsgCtrl) {
+pub(crate) unsafe fn report_links(socket: SocketId, control: &mut MsgCtrl) {
     if !Library::is_group_number(socket) || control.grpdata.is_null() {
         return;
     }
-    let Ok(members) = library.members(socket) else { return };
+    let members = library::of_socket().and_then(|library| library.members(socket));
+    let Ok(members) = members else { return };
     // SAFETY: the caller says so.
     if !unsafe { fill(&members, control.grpdata, &raw mut control.grpdata_size) } {
         control.grpdata = ptr::null_mut();

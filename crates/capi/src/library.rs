@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use punctual_sockets::{Code, Defaults, Failure, Library};
+use punctual_sockets::{Code, Defaults, Failure, Library, OpenSocket};
 
 use crate::{exit, fork, trace};
 
@@ -74,6 +74,14 @@ pub(crate) fn present() -> Result<Option<Arc<Library>>, Failure> {
 /// The library for a call on a socket. If it does not run, there is no such socket.
 pub(crate) fn of_socket() -> Result<Arc<Library>, Failure> {
     present()?.ok_or_else(|| Code::InvalidSocket.into())
+}
+
+/// A socket for a call that sends or receives. The library itself is not cloned for each of them:
+/// that would cost more than the look-up.
+pub(crate) fn open_socket(id: i32) -> Result<OpenSocket, Failure> {
+    check_process()?;
+    let library = LIBRARY.read().unwrap_or_else(PoisonError::into_inner);
+    library.as_ref().ok_or(Code::InvalidSocket)?.open_socket(id)
 }
 
 /// Fails in a child of a process that used the library.

@@ -50,6 +50,26 @@ pub struct Library {
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
 }
 
+/// A socket that was looked up for a call.
+#[derive(Debug)]
+pub struct OpenSocket(Arc<Socket>);
+
+impl OpenSocket {
+    /// Sends a message or bytes of a stream. Returns the number of bytes that were taken.
+    pub fn send(&self, data: &[u8], control: &mut MessageControl) -> Result<usize, Failure> {
+        self.0.send(data, control)
+    }
+
+    /// Receives a message or bytes of a stream. Returns their number; 0 at the end of a stream.
+    pub fn receive(
+        &self,
+        buffer: &mut [u8],
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        self.0.receive(buffer, control)
+    }
+}
+
 impl Library {
     /// Starts the threads, with libsrt's defaults of all options.
     ///
@@ -316,6 +336,11 @@ impl Library {
     /// Sets the reason of a refusal in a listen hook, 1,000 and up.
     pub fn set_reject_reason(&self, id: i32, reason: i32) -> Result<(), Failure> {
         self.find_open(id)?.set_reject_reason(reason)
+    }
+
+    /// Looks up an open socket, for one call that sends or receives.
+    pub fn open_socket(&self, id: i32) -> Result<OpenSocket, Failure> {
+        self.find_open(id).map(OpenSocket)
     }
 
     /// Sends a message or bytes of a stream. Returns the number of bytes that were taken.
