@@ -1,8 +1,9 @@
 //! The one library of the process.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use punctual_sockets::{Code, Defaults, Failure, Library, OpenSocket};
+use punctual_sockets::{Code, Defaults, Failure, Library, OpenSocket, RememberedSocket};
 
 use crate::{exit, fork, trace};
 
@@ -76,12 +77,26 @@ pub(crate) fn of_socket() -> Result<Arc<Library>, Failure> {
     present()?.ok_or_else(|| Code::InvalidSocket.into())
 }
 
-/// A socket for a call that sends or receives. The library itself is not cloned for each of them:
-/// that would cost more than the look-up.
+thread_local! {
+    /// The socket of this thread's last call that sent or received. Most threads have one socket, or
+    /// make several calls in a row with each: they need no lock to find it.
+    static LAST: RefCell<Option<RememberedSocket>> = const { RefCell::new(None) };
+}
+
+/// A socket for a call that sends or receives.
 pub(crate) fn open_socket(id: i32) -> Result<OpenSocket, Failure> {
     check_process()?;
+    // A thread that ends has no memory of its last socket.
+    let last = LAST.try_with(|last| last.borrow().as_ref()?.open(id)).ok().flatten();
+    last.map_or_else(|| look_up(id), Ok)
+}
+
+fn look_up(id: i32) -> Result<OpenSocket, Failure> {
     let library = LIBRARY.read().unwrap_or_else(PoisonError::into_inner);
-    library.as_ref().ok_or(Code::InvalidSocket)?.open_socket(id)
+    // The library itself is not cloned for each call: that would cost more than the look-up.
+    let open = library.as_ref().ok_or(Code::InvalidSocket)?.open_socket(id)?;
+    let _ = LAST.try_with(|last| last.replace(Some(open.remember())));
+    Ok(open)
 }
 
 /// Fails in a child of a process that used the library.

@@ -43,7 +43,7 @@ mod system_poll;
 pub use code::{Code, Failure};
 pub use event_set::{ENABLE_EMPTY, ENABLE_OUTPUT_CHECK, EventSet, Report, Wanted};
 pub use events::Events;
-pub use library::{Library, OpenSocket};
+pub use library::{Library, OpenSocket, RememberedSocket};
 pub use options::{Defaults, Kind, OptionNumber, Value, kind};
 pub use reject::reason_text;
 pub use socket::{

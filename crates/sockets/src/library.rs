@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use crate::code::{Code, Failure};
@@ -67,6 +67,28 @@ impl OpenSocket {
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
         self.0.receive(buffer, control)
+    }
+
+    /// What is needed to find the socket again without a look-up.
+    pub fn remember(&self) -> RememberedSocket {
+        RememberedSocket { id: self.0.id(), socket: Arc::downgrade(&self.0) }
+    }
+}
+
+/// A socket that was looked up before. It does not keep the socket alive.
+#[derive(Debug)]
+pub struct RememberedSocket {
+    id: i32,
+    socket: Weak<Socket>,
+}
+
+impl RememberedSocket {
+    /// The socket, if it has this number and is still open.
+    pub fn open(&self, id: i32) -> Option<OpenSocket> {
+        if self.id != id {
+            return None;
+        }
+        self.socket.upgrade().filter(|socket| !socket.is_known_closed()).map(OpenSocket)
     }
 }
 
