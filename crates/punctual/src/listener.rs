@@ -9,6 +9,7 @@ use punctual_proto::{
     AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership,
     RejectReason, Shard, StreamId, StreamIdError,
 };
+use tokio::runtime::Handle as Runtime;
 
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
@@ -109,15 +110,16 @@ impl Listener {
         Ok(Self { callers, shards, local })
     }
 
-    /// Listens at sockets that share a port.
+    /// Listens at sockets that share a port, each on one of these runtimes in turn.
     pub(crate) fn on(
         sockets: &Arc<[Arc<UdpSocket>]>,
         config: &ListenerConfig,
+        runtimes: &[Runtime],
     ) -> Result<Self, Error> {
         config.connection.check()?;
         let callers = Arc::<AcceptQueue>::default();
         let mut shards = Vec::new();
-        let local = Self::open_on(sockets, config, &callers, &mut shards)?;
+        let local = Self::open_on(sockets, config, &callers, &mut shards, runtimes)?;
         callers.log().listens_at(local);
         Ok(Self { callers, shards, local })
     }
@@ -140,7 +142,7 @@ impl Listener {
         };
         let shards = if config.port.carriage.is_udp() { shards } else { 1 };
         let sockets = bind_shards(config.port.clone(), shards)?;
-        Self::open_on(&sockets, config, callers, handles)
+        Self::open_on(&sockets, config, callers, handles, &[Runtime::current()])
     }
 
     /// Opens a shard on each of `sockets`, which share a port. Returns the port's address.
@@ -149,11 +151,13 @@ impl Listener {
         config: &ListenerConfig,
         callers: &Arc<AcceptQueue>,
         handles: &mut Vec<Handle>,
+        runtimes: &[Runtime],
     ) -> Result<SocketAddr, Error> {
         let PortConfig { coalesce, carriage, .. } = &config.port;
         let local = sockets[0].local_addr();
         let before = handles.len();
-        for (index, socket) in (0..).zip(sockets.iter()) {
+        for ((index, socket), runtime) in (0..).zip(sockets.iter()).zip(runtimes.iter().cycle()) {
+            let _entered = runtime.enter();
             let mut endpoint = EndpointConfig::new(seed()?);
             endpoint.shard = u32::try_from(sockets.len())
                 .ok()

@@ -6,6 +6,7 @@ use std::{io, thread};
 
 use punctual_io::canonical;
 use socket2::Socket;
+use tokio::runtime::Handle;
 
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
@@ -79,24 +80,38 @@ impl ReservedPort {
     /// Listens at the port, with these options except those of the port, and with as many sockets
     /// as `config.shards` says. Where the system does not let sockets share a port, there is one.
     /// Must be called within a tokio runtime. Errors: as [`Listener::bind_with`].
-    pub fn listen(self, mut config: ListenerConfig) -> Result<Listener, Error> {
+    pub fn listen(self, config: ListenerConfig) -> Result<Listener, Error> {
+        self.listen_on(config, &[Handle::current()])
+    }
+
+    /// Listens as [`listen`](Self::listen) does, and gives the sockets to these runtimes, at least
+    /// one, in turn.
+    pub fn listen_on(
+        self,
+        mut config: ListenerConfig,
+        runtimes: &[Handle],
+    ) -> Result<Listener, Error> {
         let shards = match config.shards {
             0 => thread::available_parallelism().map_or(1, usize::from),
             shards => shards,
         };
-        let mut further = Vec::new();
+        let mut reserved = Vec::new();
         if shards > 1 && udp::let_share(&self.socket).is_ok() {
             for _ in 1..shards {
-                match udp::bind(&self.config, true) {
-                    Ok(socket) => further.push(Arc::new(socket)),
+                match udp::reserve(&self.config, true) {
+                    Ok(socket) => reserved.push(socket),
                     Err(error) => tracing::debug!("a listener has fewer sockets: {error}"),
                 }
             }
         }
-        let mut sockets = vec![Arc::new(udp::adopt(self.socket, &self.config)?)];
-        sockets.append(&mut further);
+        reserved.insert(0, self.socket);
+        let mut sockets = Vec::new();
+        for (socket, runtime) in reserved.into_iter().zip(runtimes.iter().cycle()) {
+            let _entered = runtime.enter();
+            sockets.push(Arc::new(udp::adopt(socket, &self.config)?));
+        }
         config.port = self.config;
-        Listener::on(&sockets.into(), &config)
+        Listener::on(&sockets.into(), &config, runtimes)
     }
 }
 

@@ -37,6 +37,7 @@ mod ports;
 mod readiness;
 mod reaper;
 mod reject;
+mod runtimes;
 mod socket;
 mod system_poll;
 

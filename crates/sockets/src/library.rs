@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use crate::code::{Code, Failure};
@@ -14,12 +14,13 @@ use crate::options::{Defaults, OptionNumber, Options, Value};
 use crate::ports::Ports;
 use crate::readiness::now;
 use crate::reaper::Reaper;
+use crate::runtimes::Runtimes;
 use crate::socket::{
     ConnectHook, LinkCall, ListenHook, MemberInfo, MessageControl, Socket, SocketState,
     TransferStatistics,
 };
 
-/// The threads that drive the ports.
+/// A thread that drives ports.
 pub(crate) type Runtime = tokio::runtime::Handle;
 
 /// The numbers of sockets are below this bit, which marks groups.
@@ -46,8 +47,7 @@ pub struct Library {
     ports: Ports,
     reaper: Reaper,
     defaults: Arc<Defaults>,
-    handle: Runtime,
-    runtime: Mutex<Option<tokio::runtime::Runtime>>,
+    runtimes: Runtimes,
 }
 
 /// A socket that was looked up for a call.
@@ -102,11 +102,8 @@ impl Library {
 
     /// Starts the threads, with these defaults. Errors: as [`start`](Self::start).
     pub fn start_with(defaults: Defaults) -> Result<Arc<Self>, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("punctual")
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::of_system(Code::Thread, &error))?;
+        let runtimes =
+            Runtimes::start().map_err(|error| Failure::of_system(Code::Thread, &error))?;
         // Numbers begin anywhere, so that a number of an earlier run is not taken for one of this.
         let first = i32::try_from(punctual::now().as_nanos() % 0x2000_0000).unwrap_or(0);
         Ok(Arc::new(Self {
@@ -118,8 +115,7 @@ impl Library {
             ports: Ports::default(),
             reaper: Reaper::default(),
             defaults: Arc::new(defaults),
-            handle: runtime.handle().clone(),
-            runtime: Mutex::new(Some(runtime)),
+            runtimes,
         }))
     }
 
@@ -136,10 +132,7 @@ impl Library {
         for set in sets.values() {
             set.release();
         }
-        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(CALLBACKS_END);
-        }
+        self.runtimes.end(CALLBACKS_END);
     }
 
     /// Creates a socket. Returns its number.
@@ -504,8 +497,13 @@ impl Library {
         &self.ports
     }
 
+    /// The runtime for tasks that belong to no port.
     pub(crate) const fn runtime(&self) -> &Runtime {
-        &self.handle
+        self.runtimes.first()
+    }
+
+    pub(crate) const fn runtimes(&self) -> &Runtimes {
+        &self.runtimes
     }
 
     pub(crate) const fn reaper(&self) -> &Reaper {
@@ -538,16 +536,6 @@ impl Library {
     pub(crate) fn find_open(&self, id: i32) -> Result<Arc<Socket>, Failure> {
         let socket = self.find(id).filter(|socket| !socket.is_known_closed());
         socket.ok_or_else(|| Code::InvalidSocket.into())
-    }
-}
-
-impl Drop for Library {
-    /// The last user may be a task of the runtime, which must not wait for itself.
-    fn drop(&mut self) {
-        let runtime = self.runtime.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(runtime) = runtime {
-            runtime.shutdown_background();
-        }
     }
 }
 

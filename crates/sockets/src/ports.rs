@@ -11,6 +11,7 @@ use punctual::{Config, Listener, ListenerConfig, Port, PortConfig, ReservedPort}
 
 use crate::code::{Code, Failure};
 use crate::readiness::now;
+use crate::runtimes::Runtimes;
 
 /// A port that nobody uses is kept for this time, so that it can be bound again at once.
 const KEPT: Duration = Duration::from_secs(1);
@@ -45,32 +46,41 @@ impl LocalPort {
         self.address
     }
 
-    /// The port for calls. Must be called within the runtime.
-    pub(crate) fn port(&self) -> Result<Port, Failure> {
+    /// The port for calls.
+    pub(crate) fn port(&self, runtimes: &Runtimes) -> Result<Port, Failure> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let reserved = match &mut *place {
             Place::Used(port) => return Ok(port.clone()),
             Place::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
         };
+        let runtime = runtimes.for_port();
+        let _entered = runtime.enter();
         let port = reserved.into_port().map_err(|error| failure(&error))?;
         *place = Place::Used(port.clone());
         Ok(port)
     }
 
-    /// Listens at the port; accepted connections get these options. A port has one listener. Must
-    /// be called within the runtime.
-    pub(crate) fn listen(&self, connection: Config) -> Result<Listener, Failure> {
+    /// Listens at the port; accepted connections get these options. A port has one listener.
+    pub(crate) fn listen(
+        &self,
+        runtimes: &Runtimes,
+        connection: Config,
+    ) -> Result<Listener, Failure> {
         if self.listens.swap(true, Ordering::SeqCst) {
             return Err(Code::AlreadyListening.into());
         }
-        let listener = self.begin_listening(connection);
+        let listener = self.begin_listening(runtimes, connection);
         if listener.is_err() {
             self.end_listening();
         }
         listener
     }
 
-    fn begin_listening(&self, connection: Config) -> Result<Listener, Failure> {
+    fn begin_listening(
+        &self,
+        runtimes: &Runtimes,
+        connection: Config,
+    ) -> Result<Listener, Failure> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let reserved = match &mut *place {
             Place::Used(port) => {
@@ -79,7 +89,9 @@ impl LocalPort {
             Place::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
         };
         let config = ListenerConfig { connection, shards: 0, ..ListenerConfig::default() };
-        let listener = reserved.listen(config).map_err(|error| failure(&error))?;
+        let listener = reserved
+            .listen_on(config, &runtimes.for_listener())
+            .map_err(|error| failure(&error))?;
         *place = Place::Used(listener.port());
         Ok(listener)
     }

@@ -92,7 +92,7 @@ impl Socket {
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
         let library = self.library()?;
         let _runtime = library.runtime().enter();
-        let port = local.port()?;
+        let port = local.port(library.runtimes())?;
         let begun = match meets {
             false => port.begin_connect(remote, config),
             true => port.begin_rendezvous(remote, config),

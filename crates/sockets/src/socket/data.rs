@@ -218,7 +218,7 @@ impl Socket {
     pub(super) fn announce_data(&self) {
         let Some(link) = self.link.get() else { return };
         let inbox = self.inbox();
-        if !inbox.is_exhausted() || link.readiness().readable {
+        if !inbox.is_empty() || link.readiness().readable {
             self.readiness.raise(self.id, Events::IN);
         }
     }

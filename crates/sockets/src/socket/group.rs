@@ -212,7 +212,8 @@ impl Socket {
         let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
         members.members.push(Member { id, link: None, remote, weight, token, error: None });
         drop(state);
-        let entered = library.runtime().enter();
+        let runtime = library.runtimes().for_port();
+        let entered = runtime.enter();
         let attempt = group.add_link(link);
         drop(entered);
         if let Some(this) = self.this.upgrade() {

@@ -97,9 +97,7 @@ impl Socket {
         let Some(local) = state.local.clone() else { return Err(Code::NotBound.into()) };
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
         let library = self.library()?;
-        let runtime = library.runtime().enter();
-        let listener = local.listen(config)?;
-        drop(runtime);
+        let listener = local.listen(library.runtimes(), config)?;
         listener.watch(self.watcher());
         let listening = Listening {
             listener,
