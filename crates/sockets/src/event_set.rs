@@ -33,8 +33,9 @@ struct State {
     system: Option<SystemPoll>,
     flags: i32,
     released: bool,
-    /// The threads that wait at the condition variable.
-    waiting: usize,
+    /// Whether a thread waits at the condition variable that was not woken yet: waking takes a call
+    /// of the system, and a driver raises the events of many sockets in a row.
+    has_waiting: bool,
     /// The number of changes that a waiting thread must see.
     changes: u64,
 }
@@ -217,8 +218,8 @@ impl EventSet {
             return self.lock();
         }
         let changes = state.changes;
-        state.waiting += 1;
         while state.changes == changes {
+            state.has_waiting = true;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(now()));
             state = match left {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -229,16 +230,15 @@ impl EventSet {
                 }
             };
         }
-        state.waiting -= 1;
         state
     }
 
     fn notify(&self, state: &mut State) {
         state.changes += 1;
-        if state.waiting > 0 {
+        if std::mem::take(&mut state.has_waiting) {
             self.changed.notify_all();
         }
-        if let Some(system) = &state.system {
+        if let Some(system) = &mut state.system {
             system.wake();
         }
     }

@@ -25,8 +25,8 @@ struct State {
     /// Whether the connection has ended, and messages are still to be received. Subscribers that
     /// wait for messages hear of the end after the last one.
     holds_break: bool,
-    /// The threads that wait.
-    waiting: usize,
+    /// Whether a thread waits that was not woken yet: waking takes a call of the system.
+    has_waiting: bool,
     /// The sets that subscribed to the socket's events.
     sets: Vec<Arc<EventSet>>,
 }
@@ -52,7 +52,7 @@ impl Readiness {
         self.count();
         let new = events & !state.events;
         state.events |= events;
-        if state.waiting > 0 {
+        if std::mem::take(&mut state.has_waiting) {
             self.changed.notify_all();
         }
         if !new.is_empty() {
@@ -110,20 +110,18 @@ impl Readiness {
     pub(crate) fn wait(&self, mark: Mark, deadline: Option<Instant>) -> bool {
         let mut state = self.lock();
         while self.mark() == mark {
-            state.waiting += 1;
+            state.has_waiting = true;
             state = match deadline {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(now());
                     if left.is_zero() {
-                        state.waiting -= 1;
                         return false;
                     }
                     let waited = self.changed.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
-            state.waiting -= 1;
         }
         true
     }

@@ -23,6 +23,8 @@ pub(crate) struct SystemPoll {
     epoll: Arc<OwnedFd>,
     /// Wakes a thread that waits in the kernel.
     wake: OwnedFd,
+    /// Whether it was told to, and no thread has woken up since.
+    woken: bool,
     descriptors: Vec<i32>,
 }
 
@@ -37,7 +39,7 @@ impl SystemPoll {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
             epoll::add(&epoll, &wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
-            Ok(Self { epoll: Arc::new(epoll), wake, descriptors: Vec::new() })
+            Ok(Self { epoll: Arc::new(epoll), wake, woken: false, descriptors: Vec::new() })
         };
         make().map_err(|error: io::Error| Failure::of_system(Code::SystemObject, &error))
     }
@@ -98,12 +100,16 @@ impl SystemPoll {
     }
 
     /// Wakes a thread that waits.
-    pub(crate) fn wake(&self) {
+    pub(crate) fn wake(&mut self) {
+        if std::mem::replace(&mut self.woken, true) {
+            return;
+        }
         // It fails only if the counter is full, and then the thread wakes up as well.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    fn drain(&self) {
+    fn drain(&mut self) {
+        self.woken = false;
         // Nothing to read means that another thread has drained it.
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
     }
