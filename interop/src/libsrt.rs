@@ -60,9 +60,12 @@ impl CProgram {
 
     fn sources(self) -> &'static [&'static str] {
         match self {
-            Self::Bench => {
-                &["../bench/libsrt/main.c", "../bench/libsrt/send.c", "../bench/libsrt/receive.c"]
-            }
+            Self::Bench => &[
+                "../bench/libsrt/main.c",
+                "../bench/libsrt/send.c",
+                "../bench/libsrt/receive.c",
+                "../bench/libsrt/messages.c",
+            ],
             Self::Files => &["peers/files.c"],
             Self::ObsOutput => &["peers/obs_output.c"],
             Self::Peer => &["peers/peer.c"],
