@@ -273,7 +273,8 @@ impl Future for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.shared.lock().stop();
+        let wake_all = self.shared.lock().stop();
+        wake_all();
         // If the runtime is shut down, the other shards need not wait for this one.
         self.shared.finish();
     }

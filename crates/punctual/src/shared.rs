@@ -391,15 +391,21 @@ impl State {
         }
     }
 
-    /// Wakes every waiting task, since the driver is gone.
-    pub(crate) fn stop(&mut self) {
+    /// Notes that the driver is gone. The result wakes every waiting task: it is called without the
+    /// lock, since watchers may ask for the phase.
+    pub(crate) fn stop(&mut self) -> impl FnOnce() + use<> {
         self.stopped = true;
-        for connection in self.connections.values() {
-            connection.signals.set_announced(true);
-            connection.signals.signal_all();
-        }
-        if let Some(callers) = &self.callers {
-            callers.signal();
+        let connections = self.connections.values();
+        let signals: Vec<_> = connections.map(|it| Arc::clone(&it.signals)).collect();
+        let callers = self.callers.clone();
+        move || {
+            for signals in signals {
+                signals.set_announced(true);
+                signals.signal_all();
+            }
+            if let Some(callers) = callers {
+                callers.signal();
+            }
         }
     }
 }

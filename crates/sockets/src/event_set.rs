@@ -15,6 +15,10 @@ pub const ENABLE_EMPTY: i32 = 1;
 /// A wait must have room for its output \[`SRT_EPOLL_ENABLE_OUTPUTCHECK`\].
 pub const ENABLE_OUTPUT_CHECK: i32 = 2;
 
+/// The time between two looks at the system's descriptors while the kernel reports events that are
+/// not wanted, such as that a pipe has lost its writer; libsrt looks as often.
+const SYSTEM_PAUSE: Duration = Duration::from_millis(10);
+
 /// A set of sockets and system descriptors whose events a thread waits for.
 ///
 /// Sockets report their changes to the set, so that a wait costs the same however many idle sockets
@@ -38,6 +42,9 @@ struct State {
     has_waiting: bool,
     /// The number of changes that a waiting thread must see.
     changes: u64,
+    /// The number of times that a thread has looked for events.
+    #[cfg(test)]
+    looks: usize,
 }
 
 /// The wishes of a subscriber.
@@ -212,7 +219,11 @@ impl EventSet {
         mut state: MutexGuard<'a, State>,
         deadline: Option<Instant>,
     ) -> MutexGuard<'a, State> {
-        if let Some(waiter) = state.system.as_mut().and_then(SystemPoll::waiter) {
+        let mut deadline = deadline;
+        if state.system.as_ref().is_some_and(SystemPoll::has_unwanted) {
+            let next_look = now() + SYSTEM_PAUSE;
+            deadline = Some(deadline.map_or(next_look, |deadline| deadline.min(next_look)));
+        } else if let Some(waiter) = state.system.as_mut().and_then(SystemPoll::waiter) {
             drop(state);
             waiter.wait(deadline);
             return self.lock();
@@ -241,6 +252,12 @@ impl EventSet {
         if let Some(system) = &mut state.system {
             system.wake();
         }
+    }
+
+    /// The number of times that a thread has looked for events.
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> usize {
+        self.lock().looks
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -276,6 +293,10 @@ impl State {
     /// Takes what there is to report. Events on an edge are reported once, whether they are wanted
     /// now or not.
     fn report(&mut self, wanted: Wanted) -> Report {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
         let Self { sockets, ready, system, .. } = self;
         let mut report = Report::default();
         ready.retain(|socket, events| {

@@ -40,6 +40,8 @@ mod reject;
 mod runtimes;
 mod socket;
 mod system_poll;
+#[cfg(test)]
+mod testing;
 
 pub use code::{Code, Failure};
 pub use event_set::{ENABLE_EMPTY, ENABLE_OUTPUT_CHECK, EventSet, Report, Wanted};

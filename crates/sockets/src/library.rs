@@ -1,11 +1,14 @@
 //! The library: its sockets, event sets and threads.
 
 use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
+
+use bytes::buf::UninitSlice;
 
 use crate::code::{Code, Failure};
 use crate::event_set::EventSet;
@@ -29,6 +32,8 @@ const GROUP_BIT: i32 = 1 << 30;
 const CLOSED_KEPT: Duration = Duration::from_secs(1);
 /// Broken sockets that nobody reads are closed after this time.
 const BROKEN_KEPT: Duration = Duration::from_secs(1);
+/// Broken sockets are closed after this time even if messages are still to be read.
+const UNREAD_KEPT: Duration = Duration::from_secs(60);
 /// The time that callbacks which are running get to return.
 const CALLBACKS_END: Duration = Duration::from_millis(20);
 /// The time that the connections get to tell their peers when the library ends. They need far less
@@ -66,7 +71,16 @@ impl OpenSocket {
         buffer: &mut [u8],
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
-        self.0.receive(buffer, control)
+        self.0.receive(UninitSlice::new(buffer), control)
+    }
+
+    /// Receives as [`receive`](Self::receive) does, into memory that need not be set.
+    pub fn receive_into(
+        &self,
+        buffer: &mut [MaybeUninit<u8>],
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        self.0.receive(UninitSlice::uninit(buffer), control)
     }
 
     /// What is needed to find the socket again without a look-up.
@@ -154,7 +168,9 @@ impl Library {
     }
 
     pub(crate) fn remove_socket(&self, id: i32) {
-        write(&self.sockets).remove(&id);
+        // Dropped without the lock: a listener closes the connections that nobody accepted.
+        let removed = write(&self.sockets).remove(&id);
+        drop(removed);
         if id & GROUP_BIT != 0 {
             write(&self.links).retain(|_, group| *group != id);
         }
@@ -182,26 +198,26 @@ impl Library {
     /// Binds a socket to an address of this host. Errors: it is bound already, another socket has
     /// the address with other options, or the system refuses it.
     pub fn bind(&self, id: i32, local: SocketAddr) -> Result<(), Failure> {
-        self.find_open(id).map_err(|_| Code::InvalidParameter)?.bind(local)
+        self.find_single(id).map_err(|_| Code::InvalidParameter)?.bind(local)
     }
 
     /// Listens at a bound socket; `backlog` connections may wait to be accepted. A second call
     /// changes the backlog.
     pub fn listen(&self, id: i32, backlog: i32) -> Result<(), Failure> {
-        self.find_open(id)?.listen(backlog)
+        self.find_single(id)?.listen(backlog)
     }
 
     /// Takes a connection of a listening socket, and waits for one if its calls block. Returns the
     /// number of its socket, and the peer's address.
     pub fn accept(&self, id: i32) -> Result<(i32, Option<SocketAddr>), Failure> {
-        let socket = self.find_open(id)?.accept(None)?;
+        let socket = self.find_single(id)?.accept(None)?;
         Ok((socket.id(), socket.caller_address()))
     }
 
     /// Takes a connection of one of several listening sockets; waits at most `timeout`, without end
     /// for `None`. Errors: none of them listens, or the time has run out.
     pub fn accept_any(&self, ids: &[i32], timeout: Option<Duration>) -> Result<i32, Failure> {
-        let listening: Vec<_> = ids.iter().filter_map(|&id| self.find_open(id).ok()).collect();
+        let listening: Vec<_> = ids.iter().filter_map(|&id| self.find_single(id).ok()).collect();
         let set = Arc::new(EventSet::default());
         for socket in &listening {
             socket.readiness().subscribe(socket.id(), &set, Events::IN);
@@ -216,9 +232,12 @@ impl Library {
             };
             let Some(&(id, _)) = ready.first() else { break Err(Code::Timeout.into()) };
             let waiting = listening.iter().find(|socket| socket.id() == id);
-            // Another thread may have taken the connection.
-            if let Some(Ok(Some(socket))) = waiting.map(|socket| socket.try_accept(None)) {
-                break Ok(socket.id());
+            match waiting.map(|socket| socket.try_accept(None)) {
+                Some(Ok(Some(socket))) => break Ok(socket.id()),
+                // It does not listen.
+                Some(Err(failure)) => break Err(failure),
+                // Another thread has taken the connection.
+                Some(Ok(None)) | None => {}
             }
         };
         for socket in &listening {
@@ -232,19 +251,24 @@ impl Library {
         self.find_open(id)?.connect(remote)
     }
 
-    /// Binds a socket to `local` and calls the listener at `remote`.
+    /// Binds a socket to `local` and calls the listener at `remote`; or calls it over a new link of
+    /// a group. Returns 0, or the number of the link.
     pub fn connect_from(
         &self,
         id: i32,
         local: SocketAddr,
         remote: SocketAddr,
-    ) -> Result<(), Failure> {
-        self.find_open(id)?.connect_from(local, remote)
+    ) -> Result<i32, Failure> {
+        let socket = self.find_open(id)?;
+        if socket.is_group() {
+            return socket.connect_link(Some(local), remote);
+        }
+        socket.connect_from(local, remote).map(|()| 0)
     }
 
     /// Connects by rendezvous: binds a socket to `local` and calls `remote`, which does the same.
     pub fn meet(&self, id: i32, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
-        self.find_open(id)?.meet(local, remote)
+        self.find_single(id)?.meet(local, remote)
     }
 
     /// Fails if no option of a socket can be set, whatever its number.
@@ -264,13 +288,13 @@ impl Library {
         id: i32,
         room: Option<usize>,
     ) -> Result<(i32, Option<SocketAddr>), Failure> {
-        let socket = self.find_open(id)?.accept(room)?;
+        let socket = self.find_single(id)?.accept(room)?;
         Ok((socket.id(), socket.caller_address()))
     }
 
     /// Binds a socket to a UDP socket that the program has bound.
     pub fn acquire(&self, id: i32, udp: impl FnOnce() -> UdpSocket) -> Result<(), Failure> {
-        self.find_open(id).map_err(|_| Code::InvalidParameter)?.acquire(udp)
+        self.find_single(id).map_err(|_| Code::InvalidParameter)?.acquire(udp)
     }
 
     /// Creates a group of the kind with this number. Returns the group's number.
@@ -296,11 +320,10 @@ impl Library {
     /// Calls from a socket, or over a new link of a group. Returns 0, or the number of the link.
     pub fn connect_any(&self, id: i32, remote: SocketAddr) -> Result<i32, Failure> {
         let socket = self.find_open(id)?;
-        if !socket.is_group() {
-            return socket.connect(remote).map(|()| 0);
+        if socket.is_group() {
+            return socket.connect_link(None, remote);
         }
-        let call = LinkCall { local: None, remote, weight: 0, token: -1, options: Vec::new() };
-        socket.connect_links(&[call], &mut Vec::new())
+        socket.connect(remote).map(|()| 0)
     }
 
     /// Whether a number is one of a group.
@@ -334,7 +357,7 @@ impl Library {
 
     /// Sets the hook that decides on the callers of a socket that does not listen yet.
     pub fn set_listen_hook(&self, id: i32, hook: Option<ListenHook>) -> Result<(), Failure> {
-        self.find_open(id)?.set_listen_hook(hook)
+        self.find_single(id)?.set_listen_hook(hook)
     }
 
     /// Sets the hook that is told when a call has failed or the connection has broken.
@@ -375,7 +398,7 @@ impl Library {
         buffer: &mut [u8],
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
-        self.find_open(id)?.receive(buffer, control)
+        self.find_open(id)?.receive(UninitSlice::new(buffer), control)
     }
 
     /// Sends a part of a file: see libsrt's `srt_sendfile`.
@@ -521,10 +544,20 @@ impl Library {
             match socket.closed_since() {
                 Some(since) if since <= before(CLOSED_KEPT) => self.remove_socket(socket.id()),
                 Some(_) => more = true,
-                None => more |= socket.close_if_abandoned(before(BROKEN_KEPT)),
+                None => {
+                    let (soon, late) = (before(BROKEN_KEPT), before(UNREAD_KEPT));
+                    more |= socket.close_if_abandoned(soon, late);
+                }
             }
         }
         more | self.ports.close_unused()
+    }
+
+    /// Forgets links that have ended.
+    pub(crate) fn forget_links(&self, ended: impl IntoIterator<Item = i32>) {
+        for id in ended {
+            write(&self.links).remove(&id);
+        }
     }
 
     /// The socket with this number.
@@ -536,6 +569,14 @@ impl Library {
     pub(crate) fn find_open(&self, id: i32) -> Result<Arc<Socket>, Failure> {
         let socket = self.find(id).filter(|socket| !socket.is_known_closed());
         socket.ok_or_else(|| Code::InvalidSocket.into())
+    }
+
+    /// The socket with this number, if it is neither closed nor a group: groups have no address.
+    fn find_single(&self, id: i32) -> Result<Arc<Socket>, Failure> {
+        match Self::is_group_number(id) {
+            true => Err(Code::InvalidSocket.into()),
+            false => self.find_open(id),
+        }
     }
 }
 

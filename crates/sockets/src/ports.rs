@@ -225,3 +225,75 @@ fn system_number(error: &io::Error) -> i32 {
     };
     error.raw_os_error().unwrap_or_else(by_kind)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{any_port, assert_fails, listen, listener, set, until};
+    use crate::{Code, Library, OptionNumber};
+
+    #[test]
+    fn sockets_that_are_bound_alike_share_a_port() {
+        let library = Library::start().unwrap();
+        let [one, other] = [(); 2].map(|()| library.create_socket());
+        library.bind(one, any_port()).unwrap();
+        let address = library.local_address(one).unwrap();
+        library.bind(other, address).unwrap();
+        assert_eq!(library.local_address(other).unwrap(), address);
+        // The port has one listener.
+        library.listen(one, 1).unwrap();
+        assert_fails(library.listen(other, 1), Code::AlreadyListening);
+        library.shut_down();
+    }
+
+    #[test]
+    fn an_address_that_is_taken_with_other_options_is_a_conflict() {
+        let library = Library::start().unwrap();
+        let address = listener(&library, &[]).address;
+        let everywhere = (std::net::Ipv4Addr::UNSPECIFIED, address.port()).into();
+        for (options, local) in [
+            (&[(OptionNumber::IPTTL, 9)][..], address),
+            (&[(OptionNumber::REUSEADDR, 0)], address),
+            (&[], everywhere),
+        ] {
+            let socket = library.create_socket();
+            set(&library, socket, options);
+            assert_fails(library.bind(socket, local), Code::BindConflict);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn an_address_of_another_program_is_an_error_of_the_system() {
+        let library = Library::start().unwrap();
+        let other = std::net::UdpSocket::bind(any_port()).unwrap();
+        let socket = library.create_socket();
+        let failure = library.bind(socket, other.local_addr().unwrap()).unwrap_err();
+        assert_eq!(failure.code, Code::SocketFailed);
+        assert_eq!(failure.system, rustix::io::Errno::ADDRINUSE.raw_os_error());
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_port_can_listen_again_once_its_listener_is_closed() {
+        let library = Library::start().unwrap();
+        let first = listener(&library, &[]);
+        library.close(first.id);
+        let second = library.create_socket();
+        library.bind(second, first.address).unwrap();
+        library.listen(second, 1).unwrap();
+        let caller = library.create_socket();
+        library.connect(caller, first.address).unwrap();
+        library.accept(second).unwrap();
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_port_that_nobody_uses_is_closed_after_a_while() {
+        let library = Library::start().unwrap();
+        let socket = library.create_socket();
+        let address = listen(&library, socket).address;
+        library.close(socket);
+        until("the port is closed", || std::net::UdpSocket::bind(address).ok());
+        library.shut_down();
+    }
+}

@@ -157,6 +157,18 @@ impl Readiness {
         self.raised.fetch_add(1, Ordering::Release);
     }
 
+    /// Whether a thread waits.
+    #[cfg(test)]
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.lock().has_waiting
+    }
+
+    /// Whether a set has subscribed.
+    #[cfg(test)]
+    pub(crate) fn has_sets(&self) -> bool {
+        !self.lock().sets.is_empty()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

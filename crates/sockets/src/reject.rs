@@ -62,3 +62,34 @@ pub fn reason_text(number: i32) -> &'static str {
         _ => TEXTS[0],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_the_wire_have_libsrts_numbers() {
+        assert_eq!(number(RejectReason::BACKLOG), 5);
+        assert_eq!(number(of_application(1_403)), 1_403);
+        assert_eq!(of_close(&CloseReason::Rejected(RejectReason::BACKLOG)), 5);
+        assert_eq!(of_close(&CloseReason::ConnectTimeout(std::time::Duration::ZERO)), TIMEOUT);
+        assert_eq!(of_close(&CloseReason::Local), CLOSE);
+        assert_eq!(of_close(&CloseReason::Peer), 0);
+    }
+
+    #[test]
+    fn a_number_that_no_application_can_give_becomes_the_fallback() {
+        for number in [999, 0, -1, i32::MIN, i32::MAX] {
+            assert_eq!(of_application(number), RejectReason::FALLBACK, "{number}");
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_text() {
+        assert_eq!(reason_text(5), "the listener's backlog is full");
+        assert_eq!(reason_text(2_000), "the application refused");
+        for number in [-1, 18, 999, i32::MIN] {
+            assert_eq!(reason_text(number), reason_text(0), "{number}");
+        }
+    }
+}

@@ -26,6 +26,8 @@ pub(crate) struct SystemPoll {
     /// Whether it was told to, and no thread has woken up since.
     woken: bool,
     descriptors: Vec<i32>,
+    /// Whether the last look found nothing but events that are not wanted now.
+    has_unwanted: bool,
 }
 
 /// Waits in the kernel, without the lock of the set.
@@ -39,7 +41,8 @@ impl SystemPoll {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
             epoll::add(&epoll, &wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
-            Ok(Self { epoll: Arc::new(epoll), wake, woken: false, descriptors: Vec::new() })
+            let (epoll, descriptors) = (Arc::new(epoll), Vec::new());
+            Ok(Self { epoll, wake, woken: false, descriptors, has_unwanted: false })
         };
         make().map_err(|error: io::Error| Failure::of_system(Code::SystemObject, &error))
     }
@@ -78,12 +81,14 @@ impl SystemPoll {
         }
         let ready = collect(&self.epoll, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
         let mut reported = Vec::new();
+        let mut has_any = false;
         for event in ready {
             // Copied first: the kernel's structure is packed.
             let (data, flags) = (event.data, event.flags);
             match data.u64() {
                 WAKE => self.drain(),
                 key => {
+                    has_any = true;
                     let events = Events(flags.bits()) & wanted;
                     if let (Ok(fd), false) = (i32::try_from(key), events.is_empty()) {
                         reported.push((fd, events));
@@ -91,12 +96,19 @@ impl SystemPoll {
                 }
             }
         }
+        self.has_unwanted = has_any && reported.is_empty();
         reported
     }
 
     /// Something that waits without the lock, if there are descriptors.
     pub(crate) fn waiter(&mut self) -> Option<Waiter> {
         (!self.is_empty()).then(|| Waiter(Arc::clone(&self.epoll)))
+    }
+
+    /// Whether the kernel would not wait: a descriptor has an event, and the caller wants another
+    /// one.
+    pub(crate) const fn has_unwanted(&self) -> bool {
+        self.has_unwanted
     }
 
     /// Wakes a thread that waits.
@@ -141,4 +153,51 @@ fn collect(epoll: &OwnedFd, timeout: Option<&Timespec>) -> Vec<epoll::Event> {
 /// libsrt gives these errors the number of success, with the system's error beside it.
 fn failure(error: rustix::io::Errno) -> Failure {
     Failure { code: Code::Success, system: error.raw_os_error() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{EventSet, Wanted};
+
+    const READ: Wanted =
+        Wanted { sockets: Events::BROKEN, room: usize::MAX, system: Some(Events::IN) };
+    const WRITTEN: Wanted =
+        Wanted { sockets: Events::BROKEN, room: usize::MAX, system: Some(Events::OUT) };
+
+    #[test]
+    fn a_descriptor_is_reported_when_it_has_a_wanted_event() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let set = EventSet::default();
+        set.add_system(reader.as_fd(), Events::IN).unwrap();
+        assert_eq!(set.wait(READ, Some(Duration::ZERO)).unwrap().system, []);
+        writer.write_all(b"x").unwrap();
+        let fd = reader.as_raw_fd();
+        assert_eq!(set.wait(READ, None).unwrap().system, [(fd, Events::IN)]);
+        assert_eq!(set.wait(WRITTEN, Some(Duration::ZERO)).unwrap().system, []);
+        set.remove_system(reader.as_fd()).unwrap();
+        assert_eq!(set.wait(READ, None).unwrap_err().code, Code::EmptyEventSet);
+    }
+
+    #[test]
+    fn an_event_that_nobody_wants_costs_no_time_and_a_socket_still_wakes() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"x").unwrap();
+        let set = EventSet::default();
+        set.add_system(reader.as_fd(), Events::IN).unwrap();
+        set.subscribe(1, Events::IN, Events::NONE);
+        let looks = set.looks();
+        let waited = set.wait(WRITTEN, Some(Duration::from_millis(50))).unwrap();
+        assert!(waited.system.is_empty() && waited.sockets.is_empty());
+        assert!(set.looks() - looks < 12, "{} looks", set.looks() - looks);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| set.wait(WRITTEN, None));
+            set.raise(1, Events::IN);
+            assert_eq!(waiting.join().unwrap().unwrap().sockets, [(1, Events::IN)]);
+        });
+    }
 }

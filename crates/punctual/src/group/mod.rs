@@ -483,9 +483,10 @@ impl State {
         }
     }
 
-    /// Whether the group's task would wake up after the next message is due.
+    /// Whether the group's task would wake up after the next message is due of which it has not
+    /// told yet.
     fn sleeps_past_delivery(&self) -> bool {
-        let next = self.driver.group().next_delivery();
+        let next = self.driver.group().next_delivery().filter(|&at| at > self.notified_due);
         next.is_some_and(|next| self.sleeps_until.is_none_or(|at| next < at))
     }
 

@@ -45,3 +45,4 @@ mod relay_example;
 mod rendezvous;
 mod resume;
 mod stream;
+mod watcher;

@@ -88,6 +88,11 @@ const ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= 1;
 const ZERO_AND_UP: fn(&Value) -> bool = |it| it.number() >= 0;
 const MINUS_ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= -1;
 
+/// The handshake carries text: other bytes are replaced, which may lengthen it.
+fn is_stream_id(value: &Value) -> bool {
+    String::from_utf8_lossy(value.bytes()).len() <= 512
+}
+
 fn is_filter(value: &Value) -> bool {
     let text = std::str::from_utf8(value.bytes());
     text.is_ok_and(|text| punctual::Config::default().with_packet_filter(text).is_ok())
@@ -141,7 +146,7 @@ table! {
     PEERLATENCY = 44 "peerlatency" Int Both BeforeConnecting Default::Int(0), ZERO_AND_UP;
     MINVERSION = 45 "minversion" Int Both BeforeConnecting Default::Int(0x01_00_00), ANY;
     STREAMID = 46 "streamid" Text Both BeforeConnecting Default::Text(""),
-        |it| it.bytes().len() <= 512;
+        is_stream_id;
     CONGESTION = 47 "congestion" Text Both BeforeConnecting Default::Text("live"),
         |it| matches!(it.bytes(), b"live" | b"file");
     MESSAGEAPI = 48 "messageapi" Bool Both BeforeConnecting ON, ANY;

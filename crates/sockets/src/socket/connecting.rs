@@ -133,10 +133,16 @@ impl Socket {
         match &state.stage {
             Stage::Connecting(call) => match call.carrier.phase() {
                 Phase::Connecting => {}
-                Phase::Connected => self.establish(&mut state),
+                Phase::Connected => {
+                    self.establish(&mut state);
+                    drop(state);
+                    self.announce_connection();
+                }
                 Phase::Closed(_) if call.carrier.was_connected() => {
                     self.establish(&mut state);
-                    self.break_off(state);
+                    drop(state);
+                    self.announce_connection();
+                    self.follow_phase();
                 }
                 Phase::Closed(reason) => self.fail(state, &reason),
             },
@@ -161,15 +167,20 @@ impl Socket {
 
     /// Takes an established connection over.
     pub(super) fn adopt(&self, state: &mut State, carrier: Carrier) {
-        let link = Link::new(carrier);
-        let readable = link.readiness().readable;
-        tracing::info!("socket {} is connected", self.id);
-        if self.link.set(link).is_err() {
-            return;
+        // A socket connects once: a second link would be an error of this library.
+        if self.link.set(Link::new(carrier)).is_ok() {
+            state.stage = Stage::Connected;
+            self.readiness.raise(self.id, Events::OUT);
         }
-        state.stage = Stage::Connected;
-        let events = if readable { Events::OUT | Events::IN } else { Events::OUT };
-        self.readiness.raise(self.id, events);
+    }
+
+    /// Tells of a new connection, without the lock of the state: a group that is asked for its
+    /// readiness runs its watcher, which takes the lock, and so may the handler of the log.
+    pub(super) fn announce_connection(&self) {
+        tracing::info!("socket {} is connected", self.id);
+        if self.link.get().is_some_and(|link| link.readiness().readable) {
+            self.readiness.raise(self.id, Events::IN);
+        }
     }
 
     /// The call has failed. A socket whose call blocks can call again.
@@ -261,5 +272,112 @@ pub(super) fn connect_code(reason: &CloseReason) -> Code {
         CloseReason::ConnectTimeout(_) | CloseReason::ConclusionTimeout(_) => Code::NoServer,
         CloseReason::Local => Code::ClosedWhileConnecting,
         _ => Code::ConnectSetup,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::testing::{any_port, assert_fails, listener, pair, receive, send, set, until};
+    use crate::{Library, SocketState, Wanted};
+
+    /// The events of a socket in a set of its own.
+    fn events(library: &Library, set: i32) -> Vec<(i32, Events)> {
+        let wanted =
+            Wanted { sockets: Events::BROKEN | Events::UPDATE, room: usize::MAX, system: None };
+        let set = library.event_set(set).unwrap();
+        set.wait(wanted, Some(std::time::Duration::ZERO)).unwrap().sockets
+    }
+
+    #[test]
+    fn events_follow_a_connection_from_its_call_to_its_end() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &[(OptionNumber::LATENCY, 0)]);
+        let caller = library.create_socket();
+        set(&library, caller, &[(OptionNumber::RCVSYN, 0), (OptionNumber::LATENCY, 0)]);
+        let [calling, listening] = [(); 2].map(|()| library.create_event_set());
+        library.subscribe(calling, caller, Events::BROKEN).unwrap();
+        library.subscribe(listening, waiting.id, Events::BROKEN).unwrap();
+        assert_eq!(events(&library, calling), []);
+        library.connect(caller, waiting.address).unwrap();
+        let becomes = |set, id, expected: Events| {
+            until("the events come", || (events(&library, set) == [(id, expected)]).then_some(()));
+        };
+        becomes(calling, caller, Events::OUT);
+        becomes(listening, waiting.id, Events::IN | Events::OUT);
+        let (accepted, _) = library.accept(waiting.id).unwrap();
+        becomes(listening, waiting.id, Events::OUT);
+        send(&library, accepted, b"on time");
+        becomes(calling, caller, Events::IN | Events::OUT);
+        assert_eq!(receive(&library, caller).unwrap(), b"on time");
+        becomes(calling, caller, Events::OUT);
+        library.close(accepted);
+        becomes(calling, caller, Events::BROKEN);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_call_that_fails_breaks_a_socket_and_tells_its_hook() {
+        let library = Library::start().unwrap();
+        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let remote = silent.local_addr().unwrap();
+        let caller = library.create_socket();
+        set(&library, caller, &[(OptionNumber::RCVSYN, 0), (OptionNumber::CONNTIMEO, 50)]);
+        let (sender, told) = mpsc::channel();
+        let inner = Arc::downgrade(&library);
+        let hook = ConnectHook::new(move |id, code, peer, token| {
+            // A hook may close the socket that it is told of.
+            inner.upgrade().unwrap().close(id);
+            sender.send((id, code, peer, token)).unwrap();
+        });
+        library.set_connect_hook(caller, Some(hook)).unwrap();
+        library.connect(caller, remote).unwrap();
+        assert_eq!(told.recv().unwrap(), (caller, Code::NoServer, remote, NO_TOKEN));
+        assert_eq!(library.state(caller), SocketState::Closed);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_socket_whose_call_blocks_can_call_again_after_a_failure() {
+        let library = Library::start().unwrap();
+        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let caller = library.create_socket();
+        set(&library, caller, &[(OptionNumber::CONNTIMEO, 50)]);
+        let remote = silent.local_addr().unwrap();
+        assert_fails(library.connect(caller, remote), Code::NoServer);
+        assert_eq!(library.reject_reason(caller), reject::TIMEOUT);
+        assert_eq!(library.state(caller), SocketState::Opened);
+        let waiting = listener(&library, &[]);
+        library.connect(caller, waiting.address).unwrap();
+        assert_eq!(library.state(caller), SocketState::Connected);
+        library.shut_down();
+    }
+
+    #[test]
+    fn two_sockets_that_call_each_other_meet() {
+        let library = Library::start().unwrap();
+        let [one, other] = [(); 2].map(|()| library.create_socket());
+        let ports = [(); 2].map(|()| std::net::UdpSocket::bind(any_port()).unwrap());
+        let [here, there] = ports.map(|port| port.local_addr().unwrap());
+        set(&library, one, &[(OptionNumber::RCVSYN, 0)]);
+        library.meet(one, here, there).unwrap();
+        library.meet(other, there, here).unwrap();
+        until("both are connected", || {
+            let states = [one, other].map(|id| library.state(id));
+            (states == [SocketState::Connected; 2]).then_some(())
+        });
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_socket_that_is_connected_neither_calls_nor_listens() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[]);
+        assert_fails(library.connect(ends.caller, any_port()), Code::Connected);
+        assert_fails(library.bind(ends.caller, any_port()), Code::InvalidOperation);
+        assert!(library.listen(ends.caller, 1).is_err());
+        library.shut_down();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use bytes::buf::UninitSlice;
 use punctual::{CloseReason, Error, Instant, Message, MsgNo, SendOptions, Transmission};
 
 use super::control::MessageControl;
@@ -107,7 +108,10 @@ impl Socket {
     fn send_options(&self, control: &MessageControl) -> Result<SendOptions, Failure> {
         let origin = match u64::try_from(control.time) {
             Ok(0) => None,
-            Ok(origin) if origin >= self.opened_at() => Some(origin),
+            // A time in the future counts as now; the largest numbers would be no times at all.
+            Ok(origin) if origin >= self.opened_at() => {
+                Some(origin.min(punctual::now().as_micros()))
+            }
             _ => return Err(Code::InvalidMessageCall.into()),
         };
         let ttl = u64::try_from(control.ttl).ok().map(Duration::from_millis);
@@ -119,11 +123,11 @@ impl Socket {
     /// the end of a stream.
     pub(crate) fn receive(
         &self,
-        buffer: &mut [u8],
+        buffer: &mut UninitSlice,
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
         let link = self.link.get().ok_or_else(|| self.not_connected())?;
-        if buffer.is_empty() {
+        if buffer.len() == 0 {
             return Err(Code::InvalidParameter.into());
         }
         if link.mode == Transmission::Live && buffer.len() < self.settings.payload() {
@@ -263,7 +267,12 @@ impl Socket {
 
 /// Copies a message into `buffer`; what does not fit is lost, as in libsrt. The sequence number is
 /// that of the message's last packet.
-fn take(message: &Message, link: &Link, buffer: &mut [u8], control: &mut MessageControl) -> usize {
+fn take(
+    message: &Message,
+    link: &Link,
+    buffer: &mut UninitSlice,
+    control: &mut MessageControl,
+) -> usize {
     let len = message.payload.len().min(buffer.len());
     buffer[..len].copy_from_slice(&message.payload[..len]);
     control.time = i64::try_from(message.due.as_micros()).unwrap_or(0);
@@ -291,5 +300,87 @@ fn send_failure(error: &Error) -> Failure {
         Error::Size { .. } => Code::LargeMessage.into(),
         Error::Peer(_) => Code::Peer.into(),
         _ => Code::ConnectionLost.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_fails, pair, receive, send, set};
+    use crate::{Library, OptionNumber};
+
+    const AT_ONCE: (OptionNumber, i32) = (OptionNumber::LATENCY, 0);
+
+    fn send_at(library: &Library, id: i32, time: i64) -> Result<MessageControl, Failure> {
+        let mut control = MessageControl { time, ..MessageControl::default() };
+        library.send(id, b"on time", &mut control).map(|_| control)
+    }
+
+    #[test]
+    fn any_origin_time_is_taken_or_refused() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[AT_ONCE]);
+        for future in [i64::MAX, i64::MAX / 2, i64::MAX / 1_000 + 1] {
+            send_at(&library, ends.caller, future).unwrap();
+            assert_eq!(receive(&library, ends.accepted).unwrap(), b"on time");
+        }
+        for past in [-1, i64::MIN, 1] {
+            assert_fails(send_at(&library, ends.caller, past), Code::InvalidMessageCall);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_message_has_the_numbers_that_its_sender_was_told() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[AT_ONCE]);
+        let sent = send_at(&library, ends.caller, 0).unwrap();
+        let mut received = MessageControl::default();
+        let mut buffer = [0; 1_500];
+        assert_eq!(library.receive(ends.accepted, &mut buffer, &mut received).unwrap(), 7);
+        assert_eq!((received.sequence, received.number), (sent.sequence, sent.number));
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_call_that_would_wait_fails_at_once_or_after_its_time() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[]);
+        set(&library, ends.accepted, &[(OptionNumber::RCVTIMEO, 1)]);
+        assert_fails(receive(&library, ends.accepted), Code::Timeout);
+        set(&library, ends.accepted, &[(OptionNumber::RCVSYN, 0)]);
+        assert_fails(receive(&library, ends.accepted), Code::AgainReceive);
+        library.shut_down();
+    }
+
+    #[test]
+    fn the_largest_message_is_that_of_the_mode() {
+        let library = Library::start().unwrap();
+        let live = pair(&library, &[]);
+        let large = [0; 1_317];
+        let sent = library.send(live.caller, &large, &mut MessageControl::default());
+        assert_fails(sent, Code::InvalidMessageCall);
+        let messages = [(OptionNumber::TRANSTYPE, 1), (OptionNumber::MESSAGEAPI, 1)];
+        let file = pair(&library, &messages);
+        assert_eq!(send(&library, file.caller, &large), large.len());
+        let bounded = [messages[0], messages[1], (OptionNumber::SNDBUF, 100_000)];
+        let bounded = pair(&library, &bounded);
+        let sent = library.send(bounded.caller, &[0; 200_000], &mut MessageControl::default());
+        assert_fails(sent, Code::LargeMessage);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_stream_ends_and_live_messages_break_off() {
+        let library = Library::start().unwrap();
+        let stream = pair(&library, &[(OptionNumber::TRANSTYPE, 1)]);
+        send(&library, stream.caller, b"the last bytes");
+        library.close(stream.caller);
+        assert_eq!(receive(&library, stream.accepted).unwrap(), b"the last bytes");
+        assert_eq!(receive(&library, stream.accepted).unwrap(), b"");
+        let live = pair(&library, &[AT_ONCE]);
+        library.close(live.caller);
+        assert_fails(receive(&library, live.accepted), Code::ConnectionLost);
+        library.shut_down();
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use bytes::buf::UninitSlice;
 use punctual::{PeerError, Transmission};
 
 use super::Socket;
@@ -103,6 +104,7 @@ impl Socket {
     fn receive_waiting(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
         loop {
             let mark = self.readiness().mark();
+            let buffer = UninitSlice::new(buffer);
             match self.receive(buffer, &mut MessageControl::default()) {
                 Err(failure) if may_repeat(failure.code) => {
                     self.readiness().wait(mark, None);
@@ -131,4 +133,71 @@ impl Socket {
 /// Files wait, whatever the options of the socket say.
 fn may_repeat(code: Code) -> bool {
     matches!(code, Code::AgainSend | Code::AgainReceive | Code::Timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use crate::testing::{assert_fails, pair};
+    use crate::{Code, Library, OptionNumber};
+
+    /// A path that no other test uses.
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("punctual-files-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_part_of_a_file_arrives_in_a_file() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[(OptionNumber::TRANSTYPE, 1)]);
+        let (source, target) = (path("source"), path("target"));
+        let bytes: Vec<u8> = (0..200_000u32).map(|at| (at % 251) as u8).collect();
+        fs::write(&source, &bytes).unwrap();
+        let (mut read, mut written) = (1_000, 0);
+        std::thread::scope(|scope| {
+            let sending = scope
+                .spawn(|| library.send_file(ends.caller, &source, &mut read, -1, 10_000).unwrap());
+            let got = library.receive_file(ends.accepted, &target, &mut written, 199_000, 7_777);
+            assert_eq!((sending.join().unwrap(), got.unwrap()), (199_000, 199_000));
+        });
+        assert_eq!((read, written), (200_000, 199_000));
+        assert!(fs::read(&target).unwrap() == bytes[1_000..]);
+        [source, target].iter().for_each(|path| fs::remove_file(path).unwrap());
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_file_ends_early_with_its_stream() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[(OptionNumber::TRANSTYPE, 1)]);
+        crate::testing::send(&library, ends.caller, b"all there is");
+        library.close(ends.caller);
+        let target = path("short");
+        let mut written = 0;
+        let got = library.receive_file(ends.accepted, &target, &mut written, 1_000_000, 1_000);
+        assert_eq!((got.unwrap(), written), (12, 12));
+        assert_eq!(fs::read(&target).unwrap(), b"all there is");
+        fs::remove_file(target).unwrap();
+        library.shut_down();
+    }
+
+    #[test]
+    fn bad_files_and_live_sockets_are_refused() {
+        let library = Library::start().unwrap();
+        let nowhere = PathBuf::from("/nowhere/at/all");
+        let send = |id, offset: i64| library.send_file(id, &nowhere, &mut { offset }, -1, 1_000);
+        let live = pair(&library, &[]);
+        assert_fails(send(live.caller, 0), Code::InvalidBufferCall);
+        let stream = pair(&library, &[(OptionNumber::TRANSTYPE, 1)]);
+        assert_fails(send(stream.caller, 0), Code::ReadPermission);
+        assert_fails(send(library.create_socket(), 0), Code::NotConnected);
+        let empty = path("empty");
+        fs::write(&empty, "").unwrap();
+        let sent = library.send_file(stream.caller, &empty, &mut -1, -1, 1_000);
+        assert_fails(sent, Code::ReadOffset);
+        fs::remove_file(empty).unwrap();
+        library.shut_down();
+    }
 }

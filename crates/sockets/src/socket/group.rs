@@ -92,9 +92,25 @@ impl Members {
         Self { kind, group: None, members: Vec::new() }
     }
 
+    /// The group, once it was opened.
+    pub(super) const fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
+    }
+
     /// Whether no link can come any more: each has failed.
     fn all_have_failed(&self) -> bool {
         self.members.iter().all(|member| member.error.is_some())
+    }
+
+    /// Notes the link of a member. A report may have come before, and was taken for another member
+    /// with the same address: they change places.
+    fn assign(&mut self, id: i32, link: LinkId) {
+        let Some(member) = self.members.iter_mut().find(|it| it.id == id) else { return };
+        let guessed = member.link.replace(link);
+        let other = self.members.iter_mut().find(|it| it.id != id && it.link == Some(link));
+        if let Some(other) = other {
+            other.link = guessed;
+        }
     }
 
     /// The member that a report is about.
@@ -169,6 +185,16 @@ impl Socket {
         Ok(up.map_or(last, |member| member.id))
     }
 
+    /// Calls over one link: see [`connect_links`](Self::connect_links).
+    pub(crate) fn connect_link(
+        &self,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+    ) -> Result<i32, Failure> {
+        let call = LinkCall { local, remote, weight: 0, token: -1, options: Vec::new() };
+        self.connect_links(&[call], &mut Vec::new())
+    }
+
     /// The group of links, opened if it is not.
     fn open_group(&self) -> Result<Group, Failure> {
         let mut state = self.lock();
@@ -210,8 +236,13 @@ impl Socket {
         };
         let (remote, weight, token) = (call.remote, call.weight, call.token);
         let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
+        // A program that calls again and again needs to know of the last failure alone.
+        let is_repeated = |it: &Member| it.link.is_none() && it.error.is_some();
+        let failed = |it: &mut Member| is_repeated(it) && it.remote == remote && it.token == token;
+        let repeated: Vec<_> = members.members.extract_if(.., failed).collect();
         members.members.push(Member { id, link: None, remote, weight, token, error: None });
         drop(state);
+        library.forget_links(repeated.iter().map(|member| member.id));
         let runtime = library.runtimes().for_port();
         let entered = runtime.enter();
         let attempt = group.add_link(link);
@@ -230,15 +261,12 @@ impl Socket {
         let mut state = self.lock();
         let hook = state.connect_hook.clone();
         let Some(members) = &mut state.members else { return };
+        if let Ok(link) = result {
+            members.assign(id, link);
+        }
         let Some(member) = members.members.iter_mut().find(|it| it.id == id) else { return };
         let (remote, token) = (member.remote, member.token);
-        let code = match result {
-            Ok(link) => {
-                member.link = Some(link);
-                None
-            }
-            Err(error) => Some(link_code(&error)),
-        };
+        let code = result.err().map(|error| link_code(&error));
         member.error = code;
         let all_failed = members.all_have_failed();
         let group = members.group.clone();
@@ -282,13 +310,25 @@ impl Socket {
                 }
             }
         }
-        let infos = members.members.iter().filter_map(|member| {
+        let mut infos = Vec::new();
+        let mut ended = Vec::new();
+        members.members.retain(|member| {
             let report = reports.iter().position(|it| Some(it.id) == member.link);
             let report = report.map(|index| reports.swap_remove(index));
             // A link that has ended is gone, as in libsrt.
-            (report.is_some() || member.link.is_none()).then(|| member.info(report.as_ref()))
+            let is_there = report.is_some() || member.link.is_none();
+            if is_there {
+                infos.push(member.info(report.as_ref()));
+            } else {
+                ended.push(member.id);
+            }
+            is_there
         });
-        infos.collect()
+        drop(state);
+        if let Ok(library) = self.library() {
+            library.forget_links(ended);
+        }
+        infos
     }
 
     /// Closes a link; the group does not call over it again.
@@ -300,6 +340,9 @@ impl Socket {
         let Some(index) = members.members.iter().position(|member| member.id == id) else { return };
         let member = members.members.remove(index);
         drop(state);
+        if let Ok(library) = self.library() {
+            library.forget_links([id]);
+        }
         if let (Some(group), Some(link)) = (group, member.link) {
             group.remove_link(link);
         }
@@ -346,4 +389,174 @@ fn link_code(error: &Error) -> Code {
 /// A group has no address of its own.
 fn any_address_of_v4() -> SocketAddr {
     (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{any_port, assert_fails, listener, receive, send, set, until};
+    use crate::{Library, Value};
+
+    /// Options of both ends: links join a group, and messages are due at once.
+    const OPTIONS: [(OptionNumber, i32); 2] =
+        [(OptionNumber::GROUPCONNECT, 1), (OptionNumber::LATENCY, 0)];
+
+    fn call(remote: SocketAddr, weight: u16, token: i32) -> LinkCall {
+        LinkCall { local: None, remote, weight, token, options: Vec::new() }
+    }
+
+    /// A group of this kind that calls over each of these links.
+    fn calling(library: &Arc<Library>, kind: i32, calls: &[LinkCall]) -> i32 {
+        let group = library.create_group(kind).unwrap();
+        set(library, group, &[(OptionNumber::LATENCY, 0), (OptionNumber::CONNTIMEO, 300)]);
+        library.connect_links(group, calls, &mut Vec::new()).unwrap();
+        group
+    }
+
+    fn until_all_are(library: &Library, group: i32, states: &[MemberState]) -> Vec<MemberInfo> {
+        until("the links have their states", || {
+            let mut members = library.members(group).unwrap();
+            members.sort_by_key(|member| member.token);
+            let is_so = members.iter().map(|it| it.state).eq(states.iter().copied());
+            is_so.then_some(members)
+        })
+    }
+
+    #[test]
+    fn a_message_over_two_links_of_a_broadcast_group_arrives_once() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &OPTIONS);
+        let links = [1, 2].map(|token| call(waiting.address, 0, token));
+        let group = calling(&library, BROADCAST, &links);
+        let members = until_all_are(&library, group, &[MemberState::Running; 2]);
+        assert_eq!(members.iter().map(|it| it.token).collect::<Vec<_>>(), [1, 2]);
+        assert!(members.iter().all(|it| library.group_of(it.id) == Ok(group)));
+        let (accepted, _) = library.accept(waiting.id).unwrap();
+        assert!(Library::is_group_number(accepted));
+        for text in [&b"one"[..], b"two", b"three"] {
+            send(&library, group, text);
+            assert_eq!(receive(&library, accepted).unwrap(), text);
+        }
+        set(&library, accepted, &[(OptionNumber::RCVSYN, 0)]);
+        assert_fails(receive(&library, accepted), Code::AgainReceive);
+        library.close(group);
+        until("the other end hears of it", || {
+            (library.state(accepted) == SocketState::Broken).then_some(())
+        });
+        assert_fails(library.members(group), Code::InvalidParameter);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_backup_group_sends_over_the_link_with_the_larger_weight() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &OPTIONS);
+        let links = [(1, 1), (2, 2)].map(|(weight, token)| call(waiting.address, weight, token));
+        let group = calling(&library, BACKUP, &links);
+        let (accepted, _) = library.accept(waiting.id).unwrap();
+        until("the better link runs alone", || {
+            send(&library, group, b"on time");
+            let members = library.members(group).unwrap();
+            let state = |token| members.iter().find(|it| it.token == token).map(|it| it.state);
+            let is_so =
+                state(1) == Some(MemberState::Idle) && state(2) == Some(MemberState::Running);
+            is_so.then_some(())
+        });
+        assert_eq!(receive(&library, accepted).unwrap(), b"on time");
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_link_that_fails_leaves_the_others_and_reports_its_error_once() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &OPTIONS);
+        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let silent = silent.local_addr().unwrap();
+        let links = [call(waiting.address, 0, 1), call(silent, 0, 2)];
+        let group = calling(&library, BROADCAST, &links);
+        let states = [MemberState::Running, MemberState::Broken];
+        let members = until_all_are(&library, group, &states);
+        assert_eq!(members[1].error, Code::NoServer);
+        // Further calls of the same link take the place of the one that failed.
+        library.connect_links(group, &[call(silent, 0, 2)], &mut Vec::new()).unwrap();
+        let members = until_all_are(&library, group, &states);
+        assert_eq!(members.len(), 2);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_group_of_which_every_link_fails_is_broken() {
+        let library = Library::start().unwrap();
+        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let group = library.create_group(BROADCAST).unwrap();
+        set(&library, group, &[(OptionNumber::CONNTIMEO, 100)]);
+        let mut started = Vec::new();
+        let links = [call(silent.local_addr().unwrap(), 0, 1)];
+        assert_fails(library.connect_links(group, &links, &mut started), Code::ConnectionLost);
+        assert_eq!(library.state(group), SocketState::Broken);
+        assert_eq!(started.len(), 1);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_group_is_neither_bound_nor_does_it_listen() {
+        let library = Library::start().unwrap();
+        let group = library.create_group(BROADCAST).unwrap();
+        assert_fails(library.bind(group, any_port()), Code::InvalidParameter);
+        assert_fails(library.listen(group, 1), Code::InvalidSocket);
+        assert_fails(library.accept(group), Code::InvalidSocket);
+        assert_fails(library.meet(group, any_port(), any_port()), Code::InvalidSocket);
+        assert_eq!(library.create_group(7).unwrap_err().code, Code::InvalidParameter);
+        library.shut_down();
+    }
+
+    #[test]
+    fn an_option_can_be_set_while_a_group_is_connected() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &OPTIONS);
+        let group = calling(&library, BROADCAST, &[call(waiting.address, 0, 1)]);
+        let (accepted, _) = library.accept(waiting.id).unwrap();
+        for id in [group, accepted] {
+            library.set_option(id, OptionNumber::MAXBW, Value::Long(1_000_000)).unwrap();
+            assert!(library.statistics(id, true).is_ok());
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_group_that_is_closed_before_it_is_connected_calls_no_more() {
+        let library = Library::start().unwrap();
+        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let group = library.create_group(BROADCAST).unwrap();
+        set(&library, group, &[(OptionNumber::RCVSYN, 0), (OptionNumber::CONNTIMEO, 60_000)]);
+        let links = [call(silent.local_addr().unwrap(), 0, 1)];
+        library.connect_links(group, &links, &mut Vec::new()).unwrap();
+        let socket = library.find(group).unwrap();
+        let inner = socket.lock().members.as_ref().and_then(Members::group).cloned().unwrap();
+        library.close(group);
+        until("its calls are given up", || {
+            matches!(inner.phase(), punctual::Phase::Closed(_)).then_some(())
+        });
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_group_that_has_ended_gives_all_that_it_has() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &OPTIONS);
+        let group = calling(&library, BROADCAST, &[call(waiting.address, 0, 1)]);
+        let (accepted, _) = library.accept(waiting.id).unwrap();
+        // More than one look at the group takes, so that a look meets its end.
+        for _ in 0..200 {
+            send(&library, group, b"on time");
+        }
+        let mut received = 0;
+        library.close(group);
+        while receive(&library, accepted).is_ok() {
+            received += 1;
+        }
+        assert!(received <= 200);
+        until("it is broken", || (library.state(accepted) == SocketState::Broken).then_some(()));
+        library.shut_down();
+    }
 }

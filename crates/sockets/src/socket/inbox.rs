@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Buf;
+use bytes::buf::UninitSlice;
 use punctual::Message;
 
 use crate::readiness::Mark;
@@ -59,7 +60,7 @@ impl Inbox {
     }
 
     /// Copies bytes of a stream into `buffer`, as many as there are. Returns their number.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, buffer: &mut UninitSlice) -> usize {
         let mut read = 0;
         while let Some(front) = self.messages.front_mut()
             && read < buffer.len()
@@ -73,5 +74,73 @@ impl Inbox {
             }
         }
         read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use punctual::{Instant, MsgNo};
+
+    use super::*;
+    use crate::readiness::Readiness;
+
+    fn message(payload: &'static [u8]) -> Message {
+        Message {
+            payload: Bytes::from_static(payload),
+            origin: Instant::ORIGIN,
+            due: Instant::ORIGIN,
+            seq: punctual::SeqNo::new(1),
+            msgno: MsgNo::new(1),
+            lost_before: 0,
+        }
+    }
+
+    /// An inbox that was filled now, and the present point in time.
+    fn filled(payloads: &[&'static [u8]], more: bool) -> (Inbox, Mark) {
+        let mark = Readiness::default().mark();
+        let mut inbox = Inbox::default();
+        let fill = inbox.fill::<()>(mark, |messages: &mut Vec<Message>, limit| {
+            assert!(payloads.len() <= limit);
+            messages.extend(payloads.iter().map(|payload| message(payload)));
+            Ok(more)
+        });
+        fill.unwrap();
+        (inbox, mark)
+    }
+
+    #[test]
+    fn bytes_of_a_stream_are_read_in_any_pieces() {
+        let (mut inbox, _) = filled(&[b"abc", b"de"], false);
+        let mut buffer = [0; 4];
+        assert_eq!(inbox.read(UninitSlice::new(&mut buffer)), 4);
+        assert_eq!(&buffer, b"abcd");
+        assert_eq!(inbox.read(UninitSlice::new(&mut buffer)), 1);
+        assert_eq!((buffer[0], inbox.is_empty()), (b'e', true));
+        assert_eq!(inbox.read(UninitSlice::new(&mut buffer)), 0);
+    }
+
+    #[test]
+    fn a_connection_that_had_nothing_is_asked_again_after_an_event() {
+        let (mut inbox, mark) = filled(&[b"abc"], true);
+        assert_eq!(inbox.len(), 1);
+        assert_eq!(inbox.pop().unwrap().payload, "abc");
+        assert!(inbox.is_empty() && !inbox.was_drained() && !inbox.is_drained(mark));
+        let (inbox, mark) = filled(&[], false);
+        assert!(inbox.was_drained() && inbox.is_drained(mark));
+        let readiness = Readiness::default();
+        readiness.raise(1, crate::Events::IN);
+        assert!(!inbox.is_drained(readiness.mark()));
+    }
+
+    #[test]
+    fn messages_that_came_before_an_error_are_kept() {
+        let mut inbox = Inbox::default();
+        let mark = Readiness::default().mark();
+        let filled = inbox.fill(mark, |messages: &mut Vec<Message>, _| {
+            messages.push(message(b"abc"));
+            Err("the end")
+        });
+        assert_eq!((filled, inbox.len()), (Err("the end"), 1));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use punctual::{IncomingCall, Listener, RejectReason};
 
 use super::link::Carrier;
-use super::{Socket, Stage};
+use super::{Socket, Stage, State};
 use crate::code::{Code, Failure};
 use crate::events::Events;
 use crate::options::OptionNumber;
@@ -47,7 +47,8 @@ impl fmt::Debug for ListenHook {
 /// A socket that listens.
 #[derive(Debug)]
 pub(super) struct Listening {
-    listener: Listener,
+    /// `None` once the socket is closed.
+    listener: Mutex<Option<Listener>>,
     backlog: AtomicUsize,
     /// Connections that the application has not accepted yet.
     queue: Mutex<VecDeque<Arc<Socket>>>,
@@ -56,16 +57,43 @@ pub(super) struct Listening {
 }
 
 impl Listening {
+    fn new(listener: Listener, backlog: usize) -> Self {
+        Self {
+            listener: Mutex::new(Some(listener)),
+            backlog: AtomicUsize::new(backlog),
+            queue: Mutex::default(),
+            announced: AtomicUsize::new(0),
+        }
+    }
+
+    /// Refuses all callers from now on, and closes the connections that nobody accepted. It does
+    /// not wait for a hook that decides on a caller now: the port can listen again at once.
+    pub(super) fn stop(&self) {
+        // Dropped without the lock: the callers that wait are refused.
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(listener);
+        self.close_queue();
+    }
+
+    fn close_queue(&self) {
+        let queue = std::mem::take(&mut *self.queue());
+        queue.iter().for_each(|socket| socket.close_behind());
+    }
+
+    fn next_call(&self) -> Option<IncomingCall> {
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.as_ref()?.try_incoming()
+    }
+
     fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Socket>>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Listening {
-    /// Connections that nobody accepted are closed.
+    /// A caller may have been accepted while the socket was closed.
     fn drop(&mut self) {
-        let queue = std::mem::take(&mut *self.queue());
-        queue.iter().for_each(|socket| socket.close());
+        self.close_queue();
     }
 }
 
@@ -99,13 +127,7 @@ impl Socket {
         let library = self.library()?;
         let listener = local.listen(library.runtimes(), config)?;
         listener.watch(self.watcher());
-        let listening = Listening {
-            listener,
-            backlog: AtomicUsize::new(backlog),
-            queue: Mutex::default(),
-            announced: AtomicUsize::new(0),
-        };
-        state.stage = Stage::Listening(Arc::new(listening));
+        state.stage = Stage::Listening(Arc::new(Listening::new(listener, backlog)));
         drop(state);
         // A caller may have come before the watcher did.
         self.take_callers();
@@ -134,6 +156,7 @@ impl Socket {
         let mark = self.readiness.mark();
         let listening = self.listening()?;
         let mut queue = listening.queue();
+        forget_closed(&mut queue);
         let needed = match queue.front().and_then(|socket| socket.caller_address()) {
             Some(SocketAddr::V6(_)) => V6_ADDRESS,
             _ => V4_ADDRESS,
@@ -194,8 +217,12 @@ impl Socket {
     }
 
     fn answer_present(&self, listening: &Listening) {
-        while let Some(call) = listening.listener.try_incoming() {
-            if listening.queue().len() >= listening.backlog.load(Ordering::Relaxed) {
+        while let Some(call) = listening.next_call() {
+            let mut queue = listening.queue();
+            forget_closed(&mut queue);
+            let is_full = queue.len() >= listening.backlog.load(Ordering::Relaxed);
+            drop(queue);
+            if is_full {
                 call.reject(RejectReason::BACKLOG);
                 continue;
             }
@@ -234,6 +261,8 @@ impl Socket {
                 None
             }
             Err(_) => {
+                // A hook may have bound it.
+                socket.close_behind();
                 library.remove_socket(socket.id());
                 None
             }
@@ -247,6 +276,7 @@ impl Socket {
         local: Option<Arc<crate::ports::LocalPort>>,
     ) -> Result<bool, Failure> {
         let mut state = self.lock();
+        self.check_untouched(&state)?;
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
         state.local = local;
         drop(state);
@@ -266,18 +296,211 @@ impl Socket {
         };
         carrier.watch(self.watcher());
         let mut state = self.lock();
+        if let Err(touched) = self.check_untouched(&state) {
+            // The watcher of the connection locks the state.
+            drop(state);
+            return Err(touched);
+        }
         self.adopt(&mut state, carrier);
         drop(state);
         self.note_opened();
+        self.announce_connection();
         // It may have ended before the watcher came.
         self.follow_phase();
         Ok(true)
     }
+
+    /// Fails if the program has closed, bound or connected a socket that a hook told it of, before
+    /// the caller was accepted.
+    fn check_untouched(&self, state: &State) -> Result<(), Failure> {
+        match state.stage {
+            Stage::Init => Ok(()),
+            _ => Err(Code::InvalidOperation.into()),
+        }
+    }
+}
+
+/// Forgets connections that ended and were collected before they were accepted.
+fn forget_closed(queue: &mut VecDeque<Arc<Socket>>) {
+    queue.retain(|socket| !socket.is_known_closed());
 }
 
 impl ListenHook {
     /// Whether the hook allows the caller.
     fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
         (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), call.stream_id()) != REFUSE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::testing::{any_port, assert_fails, listen, listener, pair, until};
+    use crate::{Library, SocketState, Value};
+
+    /// A listener with this hook.
+    fn with_hook(
+        library: &Arc<Library>,
+        hook: impl Fn(i32) -> i32 + Send + Sync + 'static,
+    ) -> crate::testing::Listener {
+        let id = library.create_socket();
+        let hook = ListenHook::new(move |caller, _, _, _| hook(caller));
+        library.set_listen_hook(id, Some(hook)).unwrap();
+        listen(library, id)
+    }
+
+    #[test]
+    fn a_hook_sees_a_caller_and_refuses_it_with_a_reason() {
+        let library = Library::start().unwrap();
+        let id = library.create_socket();
+        let (sender, seen) = mpsc::channel();
+        let inner = Arc::downgrade(&library);
+        let hook = ListenHook::new(move |caller, version, peer, stream_id| {
+            let library = inner.upgrade().unwrap();
+            library.set_reject_reason(caller, 1_403).unwrap();
+            sender.send((library.state(caller), version, peer, stream_id.to_owned())).unwrap();
+            REFUSE
+        });
+        library.set_listen_hook(id, Some(hook)).unwrap();
+        let address = listen(&library, id).address;
+        let caller = library.create_socket();
+        let text = Value::Text(b"camera".to_vec());
+        library.set_option(caller, OptionNumber::STREAMID, text).unwrap();
+        assert_fails(library.connect(caller, address), Code::ConnectionRejected);
+        assert_eq!(library.reject_reason(caller), 1_403);
+        let (state, version, peer, stream_id) = seen.recv().unwrap();
+        assert_eq!((state, version, stream_id.as_str()), (SocketState::Init, 5, "camera"));
+        assert!(peer.ip().is_loopback());
+        library.shut_down();
+    }
+
+    #[test]
+    fn callers_beyond_the_backlog_are_refused() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &[]);
+        library.listen(waiting.id, 1).unwrap();
+        let [first, second] = [(); 2].map(|()| library.create_socket());
+        library.connect(first, waiting.address).unwrap();
+        assert_fails(library.connect(second, waiting.address), Code::ConnectionRejected);
+        assert_eq!(library.reject_reason(second), 5);
+        // A place is free again.
+        library.accept(waiting.id).unwrap();
+        library.connect(second, waiting.address).unwrap();
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_caller_whose_socket_a_hook_has_used_is_refused() {
+        let library = Library::start().unwrap();
+        type Misuse = fn(&Library, i32);
+        let misuses: [Misuse; 3] = [
+            |library, caller| library.close(caller),
+            |library, caller| library.bind(caller, any_port()).unwrap(),
+            |library, caller| {
+                library.set_option(caller, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+                library.connect(caller, ([127, 0, 0, 1], 9).into()).unwrap();
+            },
+        ];
+        for misuse in misuses {
+            let inner = Arc::downgrade(&library);
+            let (sender, callers) = mpsc::channel();
+            let waiting = with_hook(&library, move |caller| {
+                misuse(&inner.upgrade().unwrap(), caller);
+                sender.send(caller).unwrap();
+                0
+            });
+            let caller = library.create_socket();
+            assert_fails(library.connect(caller, waiting.address), Code::ConnectionRejected);
+            let used = callers.recv().unwrap();
+            until("it is forgotten", || {
+                (library.state(used) == SocketState::Nonexistent).then_some(())
+            });
+            library.close(waiting.id);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_hook_can_close_its_listener_and_end_the_library() {
+        type End = fn(&Library, i32);
+        let ends: [End; 2] = [|library, id| library.close(id), |library, _| library.shut_down()];
+        for end in ends {
+            let library = Library::start().unwrap();
+            let inner = Arc::downgrade(&library);
+            let listener = Arc::new(AtomicUsize::new(0));
+            let id = Arc::clone(&listener);
+            let (sender, done) = mpsc::channel();
+            let waiting = with_hook(&library, move |_| {
+                let id = i32::try_from(id.load(Ordering::SeqCst)).unwrap();
+                end(&inner.upgrade().unwrap(), id);
+                sender.send(()).unwrap();
+                0
+            });
+            listener.store(usize::try_from(waiting.id).unwrap(), Ordering::SeqCst);
+            let caller = library.create_socket();
+            library.set_option(caller, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+            library.connect(caller, waiting.address).unwrap();
+            done.recv().unwrap();
+            let state = library.state(waiting.id);
+            assert!(matches!(state, SocketState::Closed | SocketState::Nonexistent), "{state:?}");
+            library.shut_down();
+        }
+    }
+
+    #[test]
+    fn a_port_can_listen_again_while_a_hook_decides_on_a_caller() {
+        let library = Library::start().unwrap();
+        let (go_on, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let (sender, begun) = mpsc::channel();
+        let slow = with_hook(&library, move |_| {
+            sender.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+            0
+        });
+        let slow_caller = library.create_socket();
+        library.set_option(slow_caller, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+        library.connect(slow_caller, slow.address).unwrap();
+        begun.recv().unwrap();
+        library.close(slow.id);
+        let second = library.create_socket();
+        library.bind(second, slow.address).unwrap();
+        library.listen(second, 1).unwrap();
+        drop(go_on);
+        let caller = library.create_socket();
+        library.connect(caller, slow.address).unwrap();
+        library.accept(second).unwrap();
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_connection_that_was_collected_is_not_accepted() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &[]);
+        library.set_option(waiting.id, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+        let caller = library.create_socket();
+        library.connect(caller, waiting.address).unwrap();
+        let socket = library.find(waiting.id).unwrap();
+        let queued =
+            until("it is in the queue", || socket.listening().unwrap().queue().front().cloned());
+        queued.close_behind();
+        assert_fails(library.accept(waiting.id), Code::AgainReceive);
+        library.shut_down();
+    }
+
+    #[test]
+    fn accepting_from_several_listeners_ends_at_a_socket_that_does_not_listen() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[(OptionNumber::LATENCY, 0)]);
+        crate::testing::send(&library, ends.caller, b"on time");
+        // It is readable, which is no caller.
+        let accepted = library.accept_any(&[ends.accepted], None);
+        assert_fails(accepted, Code::NotListening);
+        let none = library.accept_any(&[ends.listener], Some(std::time::Duration::ZERO));
+        assert_fails(none, Code::Timeout);
+        assert_fails(library.accept_any(&[], None), Code::EmptyEventSet);
+        library.shut_down();
     }
 }

@@ -70,3 +70,25 @@ fn deadline(millis: i32) -> Option<Instant> {
     let millis = u64::try_from(millis).ok()?;
     now().checked_add(Duration::from_millis(millis))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn calls_read_what_was_set_last() {
+        let mut options = Options::default();
+        let settings = Settings::new(&options);
+        assert!(settings.send_blocks() && settings.receive_blocks());
+        assert_eq!((settings.send_deadline(), settings.receive_deadline()), (None, None));
+        assert_eq!(settings.payload(), 1_316);
+        options.set(OptionNumber::SNDSYN, Value::Bool(false)).unwrap();
+        options.set(OptionNumber::RCVTIMEO, Value::Int(60_000)).unwrap();
+        options.set(OptionNumber::PAYLOADSIZE, Value::Int(0)).unwrap();
+        settings.follow(&options);
+        assert!(!settings.send_blocks() && settings.receive_blocks());
+        assert!(settings.receive_deadline().is_some_and(|deadline| deadline > now()));
+        assert_eq!((settings.send_deadline(), settings.payload()), (None, 0));
+    }
+}
