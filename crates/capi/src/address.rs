@@ -27,10 +27,15 @@ pub(crate) unsafe fn read(address: *const sockaddr, len: c_int) -> Result<Socket
     let family = c_int::from(unsafe { ptr::read_unaligned(address.cast::<libc::sa_family_t>()) });
     match family {
         libc::AF_INET if len >= V4_LEN => {
-            // SAFETY: it has the bytes of this structure.
-            let v4 = unsafe { ptr::read_unaligned(address.cast::<sockaddr_in>()) };
-            let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
-            Ok(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
+            let v4 = address.cast::<sockaddr_in>();
+            // SAFETY: it has the bytes of this structure. The fields are read one by one, since
+            // programs may leave the padding unset.
+            let (ip, port) = unsafe {
+                let ip = (&raw const (*v4).sin_addr.s_addr).read_unaligned();
+                (ip, (&raw const (*v4).sin_port).read_unaligned())
+            };
+            let ip = Ipv4Addr::from(u32::from_be(ip));
+            Ok(SocketAddrV4::new(ip, u16::from_be(port)).into())
         }
         libc::AF_INET6 if len >= V6_LEN => {
             // SAFETY: it has the bytes of this structure.
@@ -44,10 +49,14 @@ pub(crate) unsafe fn read(address: *const sockaddr, len: c_int) -> Result<Socket
 }
 
 /// Reads an address out of a `sockaddr_storage`; `None` if it has no family that is known.
-pub(crate) fn from_storage(storage: &sockaddr_storage) -> Option<SocketAddr> {
+///
+/// # Safety
+///
+/// The storage can be read; only the bytes of its family need be set.
+pub(crate) unsafe fn from_storage(storage: *const sockaddr_storage) -> Option<SocketAddr> {
     let len = c_int::try_from(size_of::<sockaddr_storage>()).ok()?;
     // SAFETY: it has that many bytes.
-    unsafe { read(ptr::from_ref(storage).cast(), len) }.ok()
+    unsafe { read(storage.cast(), len) }.ok()
 }
 
 /// The address in a `sockaddr_storage`, and the number of its bytes.
@@ -114,14 +123,70 @@ pub(crate) unsafe fn write(
 
 #[cfg(test)]
 mod tests {
+    use std::mem::MaybeUninit;
+
     use super::*;
+
+    #[test]
+    fn only_the_fields_of_an_address_need_be_set_and_it_may_lie_anywhere() {
+        // One byte more, so that the address does not lie where structures do.
+        let mut memory = MaybeUninit::<[u8; V4_LEN + 1]>::uninit();
+        // SAFETY: the place has room for an address behind the first byte.
+        let place = unsafe { memory.as_mut_ptr().cast::<u8>().add(1) };
+        let v4 = place.cast::<sockaddr_in>();
+        // SAFETY: as above. The last eight bytes stay unset.
+        unsafe {
+            (&raw mut (*v4).sin_family).write_unaligned(family(libc::AF_INET));
+            (&raw mut (*v4).sin_port).write_unaligned(4_200u16.to_be());
+            (&raw mut (*v4).sin_addr.s_addr)
+                .write_unaligned(u32::from_be_bytes([192, 0, 2, 1]).to_be());
+        }
+        let expected = Ok("192.0.2.1:4200".parse().unwrap());
+        for len in [16, 0, 128] {
+            // SAFETY: the fields that are read are set.
+            assert_eq!(unsafe { read(place.cast(), len) }, expected, "{len}");
+        }
+    }
+
+    #[test]
+    fn no_memory_is_read_for_an_address_that_cannot_be_one() {
+        let family = [u8::try_from(libc::AF_UNIX).unwrap(), 0];
+        let address: *const sockaddr = family.as_ptr().cast();
+        for (address, len) in [(ptr::null(), 16), (address, -1), (address, 1), (address, 128)] {
+            // SAFETY: there are the two bytes of the family.
+            let read = unsafe { read(address, len) };
+            assert_eq!(read, Err(Code::InvalidParameter.into()), "{len}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_written_only_where_there_is_room() {
+        let address = "[2001:db8::1]:4200".parse().unwrap();
+        let mut room = MaybeUninit::<[u8; V6_LEN]>::uninit();
+        let place: *mut sockaddr = room.as_mut_ptr().cast();
+        for told in [-1, 0, 27] {
+            let mut len = told;
+            // SAFETY: there is more room than is told.
+            assert!(unsafe { write(address, place, &raw mut len) }.is_err());
+            assert_eq!(len, told);
+        }
+        let mut len = 28;
+        // SAFETY: there is as much room as is told.
+        unsafe {
+            assert!(write(address, ptr::null_mut(), &raw mut len).is_err());
+            assert!(write(address, place, ptr::null_mut()).is_err());
+            assert_eq!(write(address, place, &raw mut len), Ok(()));
+            assert_eq!(read(place, len), Ok(address));
+        }
+    }
 
     #[test]
     fn an_address_survives_the_way_to_c_and_back() {
         for text in ["192.0.2.1:4200", "[2001:db8::1]:4200"] {
             let address: SocketAddr = text.parse().unwrap();
             let (storage, len) = to_storage(address);
-            assert_eq!(from_storage(&storage), Some(address));
+            // SAFETY: the storage can be read.
+            assert_eq!(unsafe { from_storage(&raw const storage) }, Some(address));
             let short = c_int::try_from(len).unwrap() - 1;
             // SAFETY: the storage has that many bytes.
             let read = unsafe { read(ptr::from_ref(&storage).cast(), short) };

@@ -45,3 +45,32 @@ pub(crate) fn quietly<R>(failed: R, call: impl FnOnce() -> R) -> R {
 pub(crate) fn int(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::errors::{srt_clearlasterror, srt_getlasterror};
+
+    fn last() -> i32 {
+        // SAFETY: null is allowed.
+        unsafe { srt_getlasterror(ptr::null_mut()) }
+    }
+
+    #[test]
+    fn a_failure_and_a_panic_become_the_last_error_and_success_does_not() {
+        srt_clearlasterror();
+        assert_eq!((answer(|| Ok(7)), last()), (7, 0));
+        let failed: i64 = answer(|| Err(Code::Timeout.into()));
+        assert_eq!((failed, last()), (-1, 6_003));
+        assert_eq!((done(|| Ok(())), last()), (0, 6_003));
+        assert_eq!((done(|| panic!("a bug")), last()), (-1, -1));
+        assert_eq!(quietly(5, || panic!("a bug")), 5);
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_stops_at_the_largest() {
+        assert_eq!((int(7), int(usize::MAX)), (7, i32::MAX));
+    }
+}

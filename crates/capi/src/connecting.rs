@@ -202,7 +202,7 @@ pub unsafe extern "C" fn srt_connect_bind(
     len: c_int,
 ) -> c_int {
     // SAFETY: the caller says so.
-    done(|| unsafe {
+    answer(|| unsafe {
         let library = library::of_socket()?;
         let (local, remote) = (address::read(source, len)?, address::read(target, len)?);
         if local.is_ipv4() != remote.is_ipv4() {
@@ -250,4 +250,33 @@ pub extern "C" fn srt_getrejectreason(socket: SocketId) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_setrejectreason(socket: SocketId, reason: c_int) -> c_int {
     done(|| library::of_socket()?.set_reject_reason(socket, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_for_an_address_is_read_only_if_one_is_wanted() {
+        let mut name = 0u8;
+        let name: *mut sockaddr = (&raw mut name).cast();
+        let mut len = 16;
+        // SAFETY: the length can be read, and the name is not touched.
+        unsafe {
+            assert_eq!(room_for_address(ptr::null_mut(), ptr::null_mut()), Ok(None));
+            assert_eq!(room_for_address(ptr::null_mut(), &raw mut len), Ok(None));
+            assert_eq!(room_for_address(name, &raw mut len), Ok(Some(16)));
+            assert!(room_for_address(name, ptr::null_mut()).is_err());
+            len = -1;
+            assert_eq!(room_for_address(name, &raw mut len), Ok(Some(0)));
+        }
+    }
+
+    #[test]
+    fn a_callback_gets_an_address_that_c_can_read() {
+        let address = "[2001:db8::1]:4200".parse().unwrap();
+        // SAFETY: there are the bytes of the address.
+        let read = with_address(address, |peer| unsafe { address::read(peer, 28) });
+        assert_eq!(read, Ok(address));
+    }
 }

@@ -72,24 +72,52 @@ pub unsafe extern "C" fn srt_sendmsg2(
     answer(|| {
         let open = library::open_socket(socket)?;
         // SAFETY: the caller says so.
-        let (data, out) = unsafe { (bytes(data, len)?, control.as_mut()) };
-        let mut wishes = MessageControl::default();
-        if let Some(control) = &out {
-            wishes.ttl = control.msgttl;
-            wishes.in_order = control.inorder != 0;
-            wishes.time = control.srctime;
-            wishes.number = control.msgno;
-        }
+        let (data, mut wishes) = unsafe { (bytes(data, len)?, wishes(control)) };
         let sent = open.send(data, &mut wishes)?;
-        if let Some(control) = out {
-            control.srctime = wishes.time;
-            control.pktseq = wishes.sequence;
-            control.msgno = wishes.number;
-            // SAFETY: for groups the caller says so; it is not touched otherwise.
-            unsafe { groups::report_links(socket, control) };
-        }
+        // SAFETY: the caller says so.
+        unsafe { tell(control, &wishes, socket) };
         Ok(int(sent))
     })
+}
+
+/// The wishes for a message to send. The fields that are not read need not be set.
+///
+/// # Safety
+///
+/// `control` is null, or can be read.
+unsafe fn wishes(control: *const MsgCtrl) -> MessageControl {
+    if control.is_null() {
+        return MessageControl::default();
+    }
+    // SAFETY: the caller says so.
+    unsafe {
+        MessageControl {
+            ttl: (&raw const (*control).msgttl).read(),
+            in_order: (&raw const (*control).inorder).read() != 0,
+            time: (&raw const (*control).srctime).read(),
+            number: (&raw const (*control).msgno).read(),
+            ..MessageControl::default()
+        }
+    }
+}
+
+/// Tells a program the facts about its message. Programs pass structures whose other fields were
+/// never set: no reference is made to them.
+///
+/// # Safety
+///
+/// `control` is null, or can be written; for a group, as [`groups::report_links`] says.
+unsafe fn tell(control: *mut MsgCtrl, told: &MessageControl, socket: SocketId) {
+    if control.is_null() {
+        return;
+    }
+    // SAFETY: the caller says so.
+    unsafe {
+        (&raw mut (*control).srctime).write(told.time);
+        (&raw mut (*control).pktseq).write(told.sequence);
+        (&raw mut (*control).msgno).write(told.number);
+        groups::report_links(socket, control);
+    }
 }
 
 /// Receives a message, or bytes of a stream.
@@ -133,18 +161,12 @@ pub unsafe extern "C" fn srt_recvmsg2(
         let received = if room == 0 || buffer.is_null() {
             open.receive(&mut [], &mut told)?
         } else {
-            // SAFETY: the caller says so. The bytes are only written.
-            let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), room) };
-            open.receive(buffer, &mut told)?
+            // SAFETY: the caller says so. The bytes need not be set before.
+            let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast(), room) };
+            open.receive_into(buffer, &mut told)?
         };
-        // SAFETY: the caller says so. Programs pass structures whose other fields were never set.
-        if let Some(control) = unsafe { control.as_mut() } {
-            control.srctime = told.time;
-            control.pktseq = told.sequence;
-            control.msgno = told.number;
-            // SAFETY: for groups the caller says so; it is not touched otherwise.
-            unsafe { groups::report_links(socket, control) };
-        }
+        // SAFETY: the caller says so.
+        unsafe { tell(control, &told, socket) };
         Ok(int(received))
     })
 }
@@ -165,8 +187,12 @@ pub unsafe extern "C" fn srt_sendfile(
     answer(|| {
         let library = library::of_socket()?;
         // SAFETY: the caller says so.
-        let (path, offset) = unsafe { file_arguments(path, offset) }?;
-        library.send_file(socket, &path, offset, size, block_size(block))
+        let (path, start) = unsafe { file_arguments(path, offset) }?;
+        let mut end = start;
+        let sent = library.send_file(socket, &path, &mut end, size, block_size(block));
+        // SAFETY: the caller says so, and it is not null.
+        unsafe { offset.write(end) };
+        sent
     })
 }
 
@@ -186,25 +212,30 @@ pub unsafe extern "C" fn srt_recvfile(
     answer(|| {
         let library = library::of_socket()?;
         // SAFETY: the caller says so.
-        let (path, offset) = unsafe { file_arguments(path, offset) }?;
-        library.receive_file(socket, &path, offset, size, block_size(block))
+        let (path, start) = unsafe { file_arguments(path, offset) }?;
+        let mut end = start;
+        let received = library.receive_file(socket, &path, &mut end, size, block_size(block));
+        // SAFETY: the caller says so, and it is not null.
+        unsafe { offset.write(end) };
+        received
     })
 }
 
+/// The path and the offset, of which neither may be null.
+///
 /// # Safety
 ///
-/// `path` is null or a text that ends with NUL; `offset` is null or can be read and written.
-unsafe fn file_arguments<'a>(
+/// `path` is null or a text that ends with NUL; `offset` is null or can be read.
+unsafe fn file_arguments(
     path: *const c_char,
-    offset: *mut i64,
-) -> Result<(PathBuf, &'a mut i64), Failure> {
-    if path.is_null() {
+    offset: *const i64,
+) -> Result<(PathBuf, i64), Failure> {
+    if path.is_null() || offset.is_null() {
         return Err(Code::InvalidParameter.into());
     }
     // SAFETY: the caller says so.
-    let (path, offset) = unsafe { (CStr::from_ptr(path), offset.as_mut()) };
-    let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
-    Ok((path, offset.ok_or(Code::InvalidParameter)?))
+    let (path, offset) = unsafe { (CStr::from_ptr(path), offset.read()) };
+    Ok((PathBuf::from(OsStr::from_bytes(path.to_bytes())), offset))
 }
 
 /// The largest block that is read or written at once.
@@ -231,11 +262,11 @@ pub unsafe extern "C" fn srt_getsndbuffer(
     };
     // SAFETY: the caller says so.
     unsafe {
-        if let Some(blocks) = blocks.as_mut() {
-            *blocks = packets;
+        if !blocks.is_null() {
+            blocks.write(packets);
         }
-        if let Some(size) = size.as_mut() {
-            *size = bytes;
+        if !size.is_null() {
+            size.write(bytes);
         }
     }
     span
@@ -252,5 +283,68 @@ unsafe fn bytes<'a>(data: *const c_char, len: c_int) -> Result<&'a [u8], Failure
         Ok(_) if data.is_null() => Err(Code::InvalidParameter.into()),
         // SAFETY: the caller says so.
         Ok(len) => Ok(unsafe { slice::from_raw_parts(data.cast(), len) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn only_the_fields_that_a_call_reads_need_be_set() {
+        let mut control = MaybeUninit::<MsgCtrl>::uninit();
+        let place = control.as_mut_ptr();
+        // SAFETY: the structure can be written.
+        let wishes = unsafe {
+            (&raw mut (*place).msgttl).write(5);
+            (&raw mut (*place).inorder).write(2);
+            (&raw mut (*place).srctime).write(7);
+            (&raw mut (*place).msgno).write(9);
+            wishes(place)
+        };
+        assert_eq!((wishes.ttl, wishes.in_order, wishes.time, wishes.number), (5, true, 7, 9));
+        // SAFETY: null is allowed.
+        assert_eq!(unsafe { super::wishes(ptr::null()) }, MessageControl::default());
+    }
+
+    #[test]
+    fn the_defaults_are_written_into_any_memory() {
+        let mut control = MaybeUninit::<MsgCtrl>::uninit();
+        // SAFETY: the structure can be written, and is set then.
+        let control = unsafe {
+            srt_msgctrl_init(ptr::null_mut());
+            srt_msgctrl_init(control.as_mut_ptr());
+            control.assume_init_ref()
+        };
+        assert_eq!((control.msgttl, control.pktseq, control.msgno), (-1, -1, -1));
+        assert!(control.grpdata.is_null() && srt_msgctrl_default.grpdata.is_null());
+    }
+
+    #[test]
+    fn no_bytes_are_read_for_a_length_that_is_not_positive() {
+        let data = b"on time";
+        // SAFETY: there are seven bytes, and null is allowed without a length.
+        unsafe {
+            assert_eq!(bytes(data.as_ptr().cast(), 7), Ok(&data[..]));
+            assert_eq!(bytes(ptr::null(), 0), Ok(&[][..]));
+            assert_eq!(bytes(ptr::without_provenance(1), -1), Ok(&[][..]));
+            assert!(bytes(ptr::null(), 7).is_err());
+        }
+    }
+
+    #[test]
+    fn a_file_needs_a_path_and_an_offset() {
+        let offset = 5;
+        // SAFETY: the path ends with NUL, and the offset can be read.
+        unsafe {
+            let arguments = file_arguments(c"/tmp/a".as_ptr(), &raw const offset);
+            assert_eq!(arguments, Ok((PathBuf::from("/tmp/a"), 5)));
+            assert!(file_arguments(ptr::null(), &raw const offset).is_err());
+            assert!(file_arguments(c"/tmp/a".as_ptr(), ptr::null()).is_err());
+        }
+        assert_eq!([-1, 0, 7, i32::MAX].map(block_size), [1, 1, 7, LARGEST_BLOCK]);
     }
 }

@@ -34,9 +34,11 @@ fn of_set() -> Result<std::sync::Arc<punctual_sockets::Library>, Failure> {
 ///
 /// `events` is null, or can be read.
 unsafe fn wanted(events: *const c_int) -> Events {
+    if events.is_null() {
+        return Events::BROKEN;
+    }
     // SAFETY: the caller says so.
-    let given = unsafe { events.as_ref() };
-    given.map_or(Events::BROKEN, |&events| Events(events.cast_unsigned()))
+    Events(unsafe { events.read() }.cast_unsigned())
 }
 
 /// Adds a socket to a set, or changes its events.
@@ -238,7 +240,8 @@ unsafe fn wait(set: c_int, outputs: &[Output; 4], millis: i64) -> Result<c_int, 
     let wanted = Wanted {
         sockets: events(readers, writers),
         room: usize::MAX,
-        system: Some(events(system_readers, system_writers)),
+        // As in libsrt, an error of a descriptor alone is not reported.
+        system: Some(events(system_readers, system_writers) & (Events::IN | Events::OUT)),
     };
     let report = set.wait(wanted, timeout(millis))?;
     if report.sockets.is_empty() && report.system.is_empty() {
@@ -290,4 +293,56 @@ pub unsafe extern "C" fn srt_epoll_uwait(
         }
         Ok(int(ready))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn an_array_gets_as_many_numbers_as_it_has_places() {
+        for (told, written) in [(3, 2), (2, 2), (1, 1), (0, 0), (-1, 0)] {
+            let mut places = [const { MaybeUninit::<c_int>::uninit() }; 3];
+            let mut len = told;
+            let output = Output { array: places.as_mut_ptr().cast(), len: &raw mut len };
+            // SAFETY: there are at least as many places as are told.
+            let ready = unsafe { output.fill([7, 8].into_iter()) };
+            assert_eq!((ready, len), (2, written), "{told}");
+            let numbers = places[..usize::try_from(written).unwrap()].iter();
+            // SAFETY: these were written.
+            let numbers: Vec<c_int> = numbers.map(|it| unsafe { it.assume_init() }).collect();
+            assert!([7, 8].starts_with(&numbers));
+        }
+    }
+
+    #[test]
+    fn an_array_without_a_length_is_not_wanted_and_the_other_way_round() {
+        let (mut array, mut len) = ([0], 1);
+        let (array, len) = (array.as_mut_ptr(), &raw mut len);
+        for (array, len) in [(ptr::null_mut(), len), (array, ptr::null_mut())] {
+            let output = Output { array, len };
+            // SAFETY: it is not used.
+            assert_eq!(unsafe { output.fill([7].into_iter()) }, 0);
+        }
+    }
+
+    #[test]
+    fn no_events_stand_for_all() {
+        let out = 4;
+        // SAFETY: null is allowed, and the number can be read.
+        unsafe {
+            assert_eq!(wanted(ptr::null()), Events::BROKEN);
+            assert_eq!(wanted(&raw const out), Events::OUT);
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_cannot_be_one_is_an_error_of_the_system() {
+        // SAFETY: it is no descriptor.
+        let failure = unsafe { descriptor(-1) }.unwrap_err();
+        assert_eq!(failure, Failure { code: Code::Success, system: libc::EBADF });
+    }
 }

@@ -48,3 +48,35 @@ pub extern "C" fn srt_strerror(code: c_int, _system: c_int) -> *const c_char {
 pub extern "C" fn srt_clearlasterror() {
     LAST.set(Failure { code: Code::Success, system: 0 });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    use super::*;
+
+    /// The last error of this thread.
+    fn last() -> (c_int, c_int) {
+        let mut system = MaybeUninit::uninit();
+        // SAFETY: the number can be written, and is set then.
+        unsafe { (srt_getlasterror(system.as_mut_ptr()), system.assume_init()) }
+    }
+
+    #[test]
+    fn each_thread_has_its_last_error() {
+        set(Failure { code: Code::SocketFailed, system: 98 });
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(last(), (0, 0)));
+        });
+        assert_eq!(last(), (1_003, 98));
+        // SAFETY: null is allowed.
+        assert_eq!(unsafe { srt_getlasterror(ptr::null_mut()) }, 1_003);
+        // SAFETY: the texts end with NUL.
+        let text = unsafe { CStr::from_ptr(srt_getlasterror_str()) };
+        assert_eq!(text.to_str(), Ok(Code::SocketFailed.text()));
+        srt_clearlasterror();
+        assert_eq!(last(), (0, 0));
+    }
+}

@@ -12,6 +12,10 @@ use crate::library;
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // Miri has no such function.
+        if cfg!(miri) {
+            return;
+        }
         // SAFETY: the function is a plain one of this library, which is never unloaded. If there is
         // no room to register it, peers hear of the end by their idle timeout.
         let _ = unsafe { libc::atexit(end_library) };

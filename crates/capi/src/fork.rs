@@ -17,6 +17,10 @@ pub(crate) fn is_child() -> bool {
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // Miri has no such function.
+        if cfg!(miri) {
+            return;
+        }
         // SAFETY: the function only stores a flag, which is allowed between `fork` and `exec`. If
         // there is no memory to register it, children are not protected, which is no worse.
         let _ = unsafe { libc::pthread_atfork(None, None, Some(note_child)) };

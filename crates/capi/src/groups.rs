@@ -1,7 +1,7 @@
 //! Groups of links.
 
 use std::ffi::{c_int, c_void};
-use std::{ptr, slice};
+use std::ptr;
 
 use libc::{sockaddr, sockaddr_storage};
 use punctual_sockets::{Code, Failure, Library, LinkCall, MemberInfo, OptionNumber, Value, kind};
@@ -121,16 +121,22 @@ fn data(member: &MemberInfo) -> GroupData {
 ///
 /// # Safety
 ///
-/// For a group, `control.grpdata` is null, or has `control.grpdata_size` places.
-pub(crate) unsafe fn report_links(socket: SocketId, control: &mut MsgCtrl) {
-    if !Library::is_group_number(socket) || control.grpdata.is_null() {
+/// `control` can be written. For a group, `grpdata` is null, or has `grpdata_size` places.
+pub(crate) unsafe fn report_links(socket: SocketId, control: *mut MsgCtrl) {
+    if !Library::is_group_number(socket) {
         return;
     }
-    let members = library::of_socket().and_then(|library| library.members(socket));
-    let Ok(members) = members else { return };
     // SAFETY: the caller says so.
-    if !unsafe { fill(&members, control.grpdata, &raw mut control.grpdata_size) } {
-        control.grpdata = ptr::null_mut();
+    unsafe {
+        let places = (&raw const (*control).grpdata).read();
+        if places.is_null() {
+            return;
+        }
+        let members = library::of_socket().and_then(|library| library.members(socket));
+        let Ok(members) = members else { return };
+        if !fill(&members, places, &raw mut (*control).grpdata_size) {
+            (&raw mut (*control).grpdata).write(ptr::null_mut());
+        }
     }
 }
 
@@ -193,26 +199,41 @@ pub unsafe extern "C" fn srt_connect_group(
         if links.is_null() || !Library::is_group_number(group) {
             return Err(Code::InvalidParameter.into());
         }
-        // SAFETY: the caller says so.
-        let links = unsafe { slice::from_raw_parts_mut(links, count) };
-        let calls: Vec<LinkCall> = links.iter().map(call).collect::<Result<_, Failure>>()?;
+        // SAFETY: the caller says so. No reference is made: programs need not set every field.
+        let places = (0..count).map(|index| unsafe { links.add(index) });
+        // SAFETY: as above.
+        let calls = places.clone().map(|link| unsafe { call(link) });
+        let calls: Vec<LinkCall> = calls.collect::<Result<_, Failure>>()?;
         let mut started = Vec::new();
         let connected = library.connect_links(group, &calls, &mut started);
-        for (link, (id, code)) in links.iter_mut().zip(started) {
-            link.id = id;
-            link.errorcode = code as c_int;
+        for (link, (id, code)) in places.zip(started) {
+            // SAFETY: as above.
+            unsafe {
+                (&raw mut (*link).id).write(id);
+                (&raw mut (*link).errorcode).write(code as c_int);
+            }
         }
         connected
     })
 }
 
-fn call(link: &GroupConfig) -> Result<LinkCall, Failure> {
-    let remote = address::from_storage(&link.peeraddr).ok_or(Code::InvalidParameter)?;
-    // SAFETY: the program says that the pointer comes from `srt_create_config`, or is null.
-    let options = unsafe { link.config.cast::<LinkOptions>().as_ref() };
-    let local = address::from_storage(&link.srcaddr);
-    let (weight, token) = (link.weight, link.token);
-    Ok(LinkCall { local, remote, weight, token, options: options.cloned().unwrap_or_default() })
+/// # Safety
+///
+/// The addresses, the weight, the token and the options of the link can be read; the options come
+/// from [`srt_create_config`] or are null.
+unsafe fn call(link: *const GroupConfig) -> Result<LinkCall, Failure> {
+    // SAFETY: the caller says so.
+    unsafe {
+        let remote = address::from_storage(&raw const (*link).peeraddr);
+        let options = (&raw const (*link).config).read().cast::<LinkOptions>().as_ref();
+        Ok(LinkCall {
+            local: address::from_storage(&raw const (*link).srcaddr),
+            remote: remote.ok_or(Code::InvalidParameter)?,
+            weight: (&raw const (*link).weight).read(),
+            token: (&raw const (*link).token).read(),
+            options: options.cloned().unwrap_or_default(),
+        })
+    }
 }
 
 /// Makes options for one link, none of which is set.
@@ -254,11 +275,109 @@ pub unsafe extern "C" fn srt_config_add(
         return FAILED;
     };
     // SAFETY: the caller says so.
-    match unsafe { options::read(kind, value.cast(), len) } {
+    match unsafe { options::read(number, kind, value.cast(), len) } {
         Ok(value) => {
             config.push((number, value));
             0
         }
         Err(_) => FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+
+    use punctual_sockets::{MemberState, SocketState};
+
+    use super::*;
+
+    fn members() -> Vec<MemberInfo> {
+        let member = |id| MemberInfo {
+            id,
+            remote: "192.0.2.1:4200".parse().unwrap(),
+            socket: SocketState::Connected,
+            weight: 3,
+            state: MemberState::Running,
+            token: 9,
+            error: Code::Success,
+        };
+        vec![member(1), member(2)]
+    }
+
+    #[test]
+    fn links_are_written_where_there_is_room_for_all() {
+        let mut places = [const { MaybeUninit::<GroupData>::uninit() }; 3];
+        let output: *mut GroupData = places.as_mut_ptr().cast();
+        for (room, fits) in [(0, false), (1, false), (2, true), (3, true)] {
+            let mut len = room;
+            // SAFETY: there are at least as many places as are told.
+            assert_eq!(unsafe { fill(&members(), output, &raw mut len) }, fits, "{room}");
+            assert_eq!(len, 2);
+        }
+        // SAFETY: two were written.
+        let last = unsafe { places[1].assume_init_ref() };
+        assert_eq!((last.id, last.sockstate, last.memberstate, last.token), (2, 5, 2, 9));
+        let mut len = 0;
+        // SAFETY: null is allowed.
+        assert!(unsafe { fill(&members(), ptr::null_mut(), &raw mut len) });
+    }
+
+    #[test]
+    fn the_fields_of_a_link_that_are_not_read_need_not_be_set() {
+        let options = srt_create_config();
+        let token = 7i32.to_ne_bytes();
+        let mut link = MaybeUninit::<GroupConfig>::uninit();
+        let place = link.as_mut_ptr();
+        let peer = address::to_storage("192.0.2.1:4200".parse().unwrap()).0;
+        // SAFETY: the structure can be written; of the source only the family is set.
+        let call = unsafe {
+            (&raw mut (*place).peeraddr).write(peer);
+            (&raw mut (*place).srcaddr.ss_family).write(0);
+            (&raw mut (*place).weight).write(3);
+            (&raw mut (*place).token).write(-1);
+            (&raw mut (*place).config).write(options);
+            let latency = OptionNumber::PEERIDLETIMEO.0;
+            assert_eq!(srt_config_add(options, latency, token.as_ptr().cast(), 4), 0);
+            call(place)
+        };
+        let call = call.unwrap();
+        assert_eq!((call.local, call.weight, call.token), (None, 3, -1));
+        assert_eq!(call.options, [(OptionNumber::PEERIDLETIMEO, Value::Int(7))]);
+        // SAFETY: it comes from `srt_create_config`, and is not used any more.
+        unsafe { srt_delete_config(options) };
+    }
+
+    #[test]
+    fn options_that_links_do_not_have_are_refused() {
+        let options = srt_create_config();
+        let value = [0u8; 4];
+        // SAFETY: the value has its bytes.
+        unsafe {
+            let add = |config, option: OptionNumber| {
+                srt_config_add(config, option.0, value.as_ptr().cast(), 4)
+            };
+            assert_eq!(add(options, OptionNumber::LATENCY), FAILED);
+            assert_eq!(add(ptr::null_mut(), OptionNumber::CONNTIMEO), FAILED);
+            assert_eq!(srt_config_add(options, 36, ptr::null(), 4), FAILED);
+            srt_delete_config(options);
+            srt_delete_config(ptr::null_mut());
+        }
+    }
+
+    #[test]
+    fn a_link_is_prepared_from_addresses_of_one_family() {
+        let (v4, len) = address::to_storage("192.0.2.1:4200".parse().unwrap());
+        let (v6, _) = address::to_storage("[2001:db8::1]:4200".parse().unwrap());
+        let [v4, v6]: [*const sockaddr; 2] = [(&raw const v4).cast(), (&raw const v6).cast()];
+        let len = int(len);
+        // SAFETY: each address has at least that many bytes.
+        unsafe {
+            let link = srt_prepare_endpoint(ptr::null(), v4, len);
+            assert_eq!((link.errorcode, link.token, link.id), (0, -1, -1));
+            assert_eq!(c_int::from(link.srcaddr.ss_family), libc::AF_INET);
+            assert_eq!(srt_prepare_endpoint(v6, v4, 28).errorcode, 5_003);
+            assert_eq!(srt_prepare_endpoint(v4, ptr::null(), len).errorcode, 5_003);
+        }
     }
 }

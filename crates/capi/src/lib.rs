@@ -14,6 +14,8 @@
 pub mod abi;
 mod address;
 mod border;
+#[cfg(test)]
+mod calls;
 pub mod connecting;
 pub mod data;
 pub mod epoll;

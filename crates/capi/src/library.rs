@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use punctual_sockets::{Code, Defaults, Failure, Library, OpenSocket, RememberedSocket};
 
-use crate::{exit, fork, trace};
+use crate::{exit, fork, texts, trace};
 
 /// The environment variable with defaults of options, as the query of an SRT URI.
 const DEFAULTS: &str = "PUNCTUAL_SRT_OPTIONS";
@@ -18,16 +18,19 @@ static STARTS: Mutex<usize> = Mutex::new(0);
 pub(crate) fn start() -> Result<bool, Failure> {
     check_process()?;
     let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let ran = start_if_needed()?;
     *starts += 1;
-    start_if_needed()
+    Ok(ran)
 }
 
+/// Starts the library, unless it runs. Returns whether it ran already.
 fn start_if_needed() -> Result<bool, Failure> {
     let mut library = LIBRARY.write().unwrap_or_else(PoisonError::into_inner);
     if library.is_some() {
         return Ok(true);
     }
     trace::install();
+    texts::prepare();
     fork::watch();
     exit::watch();
     *library = Some(Library::start_with(defaults())?);
@@ -62,7 +65,12 @@ pub(crate) fn running() -> Result<Arc<Library>, Failure> {
     if let Some(library) = present()? {
         return Ok(library);
     }
-    start()?;
+    let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Another thread may have started it meanwhile, and counts then.
+    if !start_if_needed()? {
+        *starts += 1;
+    }
+    drop(starts);
     present()?.ok_or_else(|| Code::ConnectSetup.into())
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::LogHandler;
 use crate::border::quietly;
-use crate::trace;
+use crate::{fork, trace};
 
 /// The levels of the system's log.
 pub(crate) const ERROR: c_int = 3;
@@ -124,10 +124,18 @@ fn time_of_day() -> String {
     format!("{hour:02}:{minute:02}:{second:02}.{:06}", now.subsec_micros())
 }
 
+/// Changes the log. In a child of the process nothing changes: another thread may hold the locks
+/// for ever.
+fn change(change: impl FnOnce()) {
+    if !fork::is_child() {
+        quietly((), change);
+    }
+}
+
 /// Sets the least serious level that is logged.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_setloglevel(level: c_int) {
-    quietly((), || {
+    change(|| {
         LEVEL.store(level, Ordering::Relaxed);
         trace::level_changed();
     });
@@ -136,7 +144,7 @@ pub extern "C" fn srt_setloglevel(level: c_int) {
 /// Switches on a functional area.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_addlogfa(area: c_int) {
-    quietly((), || {
+    change(|| {
         SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off.remove(&area);
     });
 }
@@ -144,7 +152,7 @@ pub extern "C" fn srt_addlogfa(area: c_int) {
 /// Switches off a functional area.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_dellogfa(area: c_int) {
-    quietly((), || {
+    change(|| {
         SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off.insert(area);
     });
 }
@@ -156,7 +164,7 @@ pub extern "C" fn srt_dellogfa(area: c_int) {
 /// `areas` is null, or has `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srt_resetlogfa(areas: *const c_int, count: usize) {
-    quietly((), || {
+    change(|| {
         let on = match areas.is_null() {
             true => &[],
             // SAFETY: the caller says so.
@@ -180,7 +188,7 @@ pub extern "C" fn srt_setlogflags(flags: c_int) {
 /// `handler` is null, or can be called with `opaque` from any thread from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srt_setloghandler(opaque: *mut c_void, handler: Option<LogHandler>) {
-    quietly((), || {
+    change(|| {
         let handler = handler.map(|handler| (handler, Opaque(opaque)));
         SINK.lock().unwrap_or_else(PoisonError::into_inner).handler = handler;
     });
@@ -188,7 +196,54 @@ pub unsafe extern "C" fn srt_setloghandler(opaque: *mut c_void, handler: Option<
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::{CStr, c_char};
+
     use super::*;
+
+    extern "C" fn handler(
+        opaque: *mut c_void,
+        level: c_int,
+        file: *const c_char,
+        line: c_int,
+        area: *const c_char,
+        text: *const c_char,
+    ) {
+        // SAFETY: the texts end with NUL, and the pointer is that of the test.
+        let (texts, lines) = unsafe {
+            let texts = [file, area, text].map(|text| CStr::from_ptr(text).to_str().unwrap());
+            (texts, &*opaque.cast::<Mutex<Vec<String>>>())
+        };
+        lines.lock().unwrap().push(format!("{level} {line} {}", texts.join(" ")));
+    }
+
+    #[test]
+    fn a_handler_gets_the_lines_of_the_areas_that_are_on() {
+        let lines = Mutex::new(Vec::<String>::new());
+        let write = |text, area| {
+            write(&Line { level: ERROR, area, file: "a.rs", line: 7, text });
+        };
+        let areas = [2, 6];
+        // SAFETY: the lines live until the handler is taken back; there are two areas.
+        unsafe {
+            srt_setloghandler((&raw const lines).cast_mut().cast(), Some(handler));
+            srt_resetlogfa(areas.as_ptr(), areas.len());
+        }
+        srt_setlogflags(NO_TIME | NO_THREAD | NO_SEVERITY | NO_LINE_BREAK);
+        write("a\0b", (2, "cn"));
+        srt_dellogfa(2);
+        write("off", (2, "cn"));
+        srt_addlogfa(2);
+        write("on", (2, "cn"));
+        // SAFETY: null is allowed.
+        unsafe {
+            srt_resetlogfa(std::ptr::null(), 2);
+            srt_setloghandler(std::ptr::null_mut(), None);
+        }
+        srt_setlogflags(0);
+        trace::AREAS.iter().for_each(|area| srt_addlogfa(area.0));
+        let lines = lines.into_inner().unwrap();
+        assert_eq!(lines, ["3 7 a.rs cn : a b", "3 7 a.rs cn : on"]);
+    }
 
     #[test]
     fn a_line_has_libsrts_form_and_leaves_parts_out() {

@@ -34,7 +34,7 @@ pub unsafe extern "C" fn srt_setsockflag(
         let number = OptionNumber(option);
         let kind = kind(number).ok_or(Code::InvalidParameter)?;
         // SAFETY: the caller says so.
-        let value = unsafe { read(kind, value.cast(), len) }?;
+        let value = unsafe { read(number, kind, value.cast(), len) }?;
         library.set_option(socket, number, value)
     })
 }
@@ -108,8 +108,16 @@ pub unsafe extern "C" fn srt_getsockopt(
 /// # Safety
 ///
 /// `value` is null, or has `len` bytes, or the bytes of the type if `len` is 0.
-pub(crate) unsafe fn read(kind: Kind, value: *const u8, len: c_int) -> Result<Value, Failure> {
+pub(crate) unsafe fn read(
+    number: OptionNumber,
+    kind: Kind,
+    value: *const u8,
+    len: c_int,
+) -> Result<Value, Failure> {
     let len = usize::try_from(len).map_err(|_| Code::InvalidParameter)?;
+    if kind == Kind::Text && len > longest_text(number) {
+        return Err(Code::InvalidParameter.into());
+    }
     if value.is_null() && !(kind == Kind::Text && len == 0) {
         return Err(Code::InvalidParameter.into());
     }
@@ -132,6 +140,15 @@ pub(crate) unsafe fn read(kind: Kind, value: *const u8, len: c_int) -> Result<Va
             Kind::Text => Ok(Value::Text(slice::from_raw_parts(value, len).to_vec())),
             Kind::Int | Kind::Long | Kind::Linger => Err(Code::InvalidParameter.into()),
         }
+    }
+}
+
+/// The most bytes of a text that are read. As in libsrt, those of a longer one are not touched.
+fn longest_text(number: OptionNumber) -> usize {
+    match number {
+        OptionNumber::STREAMID => 512,
+        OptionNumber::PASSPHRASE => 80,
+        _ => 8_192,
     }
 }
 
@@ -170,7 +187,8 @@ mod tests {
 
     fn parse(kind: Kind, bytes: &[u8]) -> Result<Value, Code> {
         // SAFETY: the slice has that many bytes.
-        unsafe { read(kind, bytes.as_ptr(), int(bytes.len())) }.map_err(|failure| failure.code)
+        let read = unsafe { read(OptionNumber(46), kind, bytes.as_ptr(), int(bytes.len())) };
+        read.map_err(|failure| failure.code)
     }
 
     #[test]
@@ -182,6 +200,50 @@ mod tests {
         assert_eq!(parse(Kind::Int, &7i64.to_ne_bytes()), Err(Code::InvalidParameter));
         assert_eq!(parse(Kind::Long, &7i64.to_ne_bytes()), Ok(Value::Long(7)));
         assert_eq!(parse(Kind::Text, b"camera"), Ok(Value::Text(b"camera".to_vec())));
+    }
+
+    #[test]
+    fn a_value_may_lie_anywhere_and_only_its_bytes_are_read() {
+        let mut memory = [0u8; 9];
+        memory[1..].copy_from_slice(&7i64.to_ne_bytes());
+        let long = OptionNumber::MAXBW;
+        // SAFETY: there are eight bytes behind the first.
+        let read_long = |len| unsafe { read(long, Kind::Long, memory.as_ptr().add(1), len) };
+        assert_eq!(read_long(8), Ok(Value::Long(7)));
+        assert_eq!(read_long(0), Ok(Value::Long(7)));
+        assert!(read_long(-1).is_err());
+        // These have no memory at all.
+        for (kind, len) in [(Kind::Text, 513), (Kind::Int, 5), (Kind::Long, 4), (Kind::Linger, 4)] {
+            let nowhere = ptr::without_provenance(1);
+            // SAFETY: lengths that are not those of the type are refused first.
+            let read = unsafe { read(OptionNumber::STREAMID, kind, nowhere, len) };
+            assert_eq!(read, Err(Code::InvalidParameter.into()), "{kind:?}");
+        }
+        // SAFETY: null is refused, except for an empty text.
+        unsafe {
+            assert!(read(long, Kind::Int, ptr::null(), 4).is_err());
+            assert_eq!(read(long, Kind::Text, ptr::null(), 0), Ok(Value::Text(Vec::new())));
+        }
+    }
+
+    #[test]
+    fn a_value_is_written_where_there_is_room_and_a_number_always() {
+        let values = [
+            (Value::Int(7), 0, Ok(4)),
+            (Value::Bool(true), 0, Ok(1)),
+            (Value::Long(7), 7, Err(Code::InvalidParameter)),
+            (Value::Long(7), 8, Ok(8)),
+            (Value::Linger { on: 1, seconds: 2 }, 8, Ok(8)),
+            (Value::Linger { on: 1, seconds: 2 }, -1, Err(Code::InvalidParameter)),
+        ];
+        for (value, told, expected) in values {
+            let mut room = std::mem::MaybeUninit::<[u8; 8]>::uninit();
+            let mut len = told;
+            // SAFETY: there is room for eight bytes.
+            let written = unsafe { write(&value, room.as_mut_ptr().cast(), &raw mut len) };
+            let written = written.map(|()| len).map_err(|failure| failure.code);
+            assert_eq!(written, expected, "{value:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use punctual::Statistics;
-use punctual_sockets::{Code, TransferStatistics};
+use punctual_sockets::{Code, Failure, TransferStatistics};
 
 use crate::abi::SocketId;
 use crate::border::done;
@@ -128,13 +128,24 @@ pub unsafe extern "C" fn srt_bistats(
 ) -> c_int {
     done(|| {
         let statistics = library::of_socket()?.statistics(socket, clear != 0)?;
-        if output.is_null() {
-            return Err(Code::InvalidParameter.into());
-        }
         // SAFETY: the caller says so.
-        unsafe { output.write(convert(&statistics)) };
-        Ok(())
+        unsafe { write(&statistics, output) }
     })
+}
+
+/// # Safety
+///
+/// `output` is null, or can be written.
+unsafe fn write(
+    statistics: &TransferStatistics,
+    output: *mut TraceStatistics,
+) -> Result<(), Failure> {
+    if output.is_null() {
+        return Err(Code::InvalidParameter.into());
+    }
+    // SAFETY: the caller says so.
+    unsafe { output.write(convert(statistics)) };
+    Ok(())
 }
 
 /// A count in the 32 bits that libsrt gives it; a larger one stops at the largest.
@@ -284,6 +295,13 @@ mod tests {
         let total = Statistics::default();
         assert_eq!(count(u64::MAX), c_int::MAX);
         let statistics = TransferStatistics { total, ..TransferStatistics::default() };
-        assert_eq!(convert(&statistics).pktSentTotal, 0);
+        let mut output = std::mem::MaybeUninit::uninit();
+        // SAFETY: the structure can be written, and is set then.
+        let output = unsafe {
+            assert!(write(&statistics, std::ptr::null_mut()).is_err());
+            write(&statistics, output.as_mut_ptr()).unwrap();
+            output.assume_init_ref()
+        };
+        assert_eq!(output.pktSentTotal, 0);
     }
 }

@@ -10,6 +10,11 @@ use punctual_sockets::Code;
 const LAST_CODE: c_int = 7_000;
 const UNKNOWN: &CStr = c"UNDEFINED ERROR";
 
+/// Makes the texts, so that a child of the process does not wait for another thread to do so.
+pub(crate) fn prepare() {
+    of_code(0);
+}
+
 /// An error in words.
 pub(crate) fn of_code(code: c_int) -> *const c_char {
     static TEXTS: OnceLock<BTreeMap<c_int, CString>> = OnceLock::new();
