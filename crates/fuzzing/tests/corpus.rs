@@ -14,6 +14,8 @@ use punctual_testbed::Random;
 const COPIES: u32 = 2_000;
 /// Bytes of all corpora: they are part of every clone.
 const MOST_BYTES: u64 = 500_000;
+/// The target of the C library, whose own test replays the corpus: its sockets need real time.
+const ELSEWHERE: &str = "capi";
 
 #[test]
 fn no_target_finds_anything_in_its_corpus() {
@@ -53,6 +55,7 @@ fn every_target_is_fuzzed() {
     let programs = fs::read_dir(folder().join("fuzz_targets")).unwrap();
     let mut programs: Vec<_> = programs.map(|entry| entry.unwrap().path()).collect();
     programs.sort();
+    programs.retain(|path| path.file_stem().is_none_or(|name| name != ELSEWHERE));
     let names = programs.iter().map(|path| path.file_stem().unwrap().to_str().unwrap());
     assert!(names.eq(TARGETS.iter().map(|(name, _)| *name)), "{programs:?}");
     let manifest = fs::read_to_string(folder().join("Cargo.toml")).unwrap();
