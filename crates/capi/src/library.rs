@@ -86,8 +86,8 @@ pub(crate) fn of_socket() -> Result<Arc<Library>, Failure> {
 }
 
 thread_local! {
-    /// The socket of this thread's last call that sent or received. Most threads have one socket, or
-    /// make several calls in a row with each: they need no lock to find it.
+    /// The socket of this thread's last call that sent or received. Most threads have one socket,
+    /// or make several calls in a row with each: they need no lock to find it.
     static LAST: RefCell<Option<RememberedSocket>> = const { RefCell::new(None) };
 }
 

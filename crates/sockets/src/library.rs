@@ -83,7 +83,7 @@ impl OpenSocket {
         self.0.receive(UninitSlice::uninit(buffer), control)
     }
 
-    /// What is needed to find the socket again without a look-up.
+    /// A key to find the socket again without a look-up.
     pub fn remember(&self) -> RememberedSocket {
         RememberedSocket { id: self.0.id(), socket: Arc::downgrade(&self.0) }
     }

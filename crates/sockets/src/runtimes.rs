@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 #[derive(Debug)]
 pub(crate) struct Runtimes {
     first: Handle,
-    /// Those that run, in the order of their starts; none once they have ended.
+    /// The runtimes, in the order of their starts; none once they have ended.
     running: Mutex<Vec<Runtime>>,
     /// The number of ports that were given a thread.
     ports: AtomicUsize,

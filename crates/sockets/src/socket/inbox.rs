@@ -28,8 +28,8 @@ impl Inbox {
         self.messages.len()
     }
 
-    /// Whether the connection had nothing more that was due at `mark`, and nothing was raised since:
-    /// then it need not be asked again.
+    /// Whether the connection had nothing more that was due at `mark`, and nothing was raised
+    /// since: then it need not be asked again.
     pub(super) fn is_drained(&self, mark: Mark) -> bool {
         self.drained == Some(mark)
     }
