@@ -224,8 +224,8 @@ impl Bench {
         samples
     }
 
-    /// Whether both ends hold this load; a line on the terminal if they failed altogether. The second
-    /// attempt of libsrt's program has other settings, so that the better ones count.
+    /// Whether both ends hold this load; a line on the terminal if they failed altogether. The
+    /// second attempt of libsrt's program has other settings, so that the better ones count.
     async fn holds(
         &self,
         implementation: Implementation,
