@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "the functions are C's")]
 #![expect(clippy::disallowed_types, reason = "hooks run on other threads")]
+#![expect(clippy::disallowed_methods, reason = "sockets need the system's time")]
 #![expect(clippy::cast_possible_truncation, reason = "random numbers are cut to their useful bits")]
 
 mod world;
@@ -10,6 +11,7 @@ mod world;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use self::world::Reached;
@@ -20,43 +22,51 @@ const TIME: Duration = Duration::from_secs(2);
 const SEED: u64 = 1;
 /// The most bytes of an input.
 const MOST_BYTES: u64 = 400;
+/// The time after which an input hangs. Each takes some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Each input of the corpus, and inputs that are made up for some time. Both run one after another:
 /// the functions have one library for the process.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "sockets need the system's time")]
 fn no_sequence_of_calls_breaks_a_promise() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capi");
-    let mut paths: Vec<_> =
-        fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty(), "the corpus is empty");
-    let mut reached = [0; 5];
-    for path in paths {
-        let input = fs::read(&path).unwrap();
-        let done = catch_unwind(|| world::run(&input));
-        let Ok(done) = done else { panic!("the input {}", path.display()) };
-        add(&mut reached, done);
-    }
     if let Ok(seed) = std::env::var("RANDOM_CALLS_SEED") {
         world::run(&made_up(seed.parse().expect("a number")));
         return;
     }
+    let mut reached = [0; 5];
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capi");
+    let mut paths: Vec<_> =
+        fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let input = fs::read(&path).unwrap();
+        run(&mut reached, &input, &format!("the input {}", path.display()));
+    }
     let begun = Instant::now();
     for seed in SEED.. {
-        let done = catch_unwind(|| world::run(&made_up(seed)));
-        let Ok(done) = done else { panic!("RANDOM_CALLS_SEED={seed} repeats it") };
-        add(&mut reached, done);
+        run(&mut reached, &made_up(seed), &format!("RANDOM_CALLS_SEED={seed} repeats it"));
         if begun.elapsed() > TIME {
             println!("{seed} made-up inputs; the calls reached {reached:?}");
             break;
         }
     }
-    assert!(reached.iter().all(|&count| count > 0), "the calls reached only {reached:?}");
+    assert!(reached.iter().all(|&count| count > 0), "the calls reach only {reached:?}");
 }
 
-/// Adds what an input has reached: connections, groups, messages sent and received, events.
-fn add(sum: &mut [u32; 5], reached: Reached) {
+/// Makes the calls of an input, and adds what they reach: connections, groups, messages sent and
+/// received, and events.
+fn run(sum: &mut [u32; 5], input: &[u8], name: &str) {
+    let (done, hangs) = mpsc::channel::<()>();
+    let watched = name.to_owned();
+    std::thread::spawn(move || {
+        if hangs.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("a call hangs: {watched}");
+            std::process::abort();
+        }
+    });
+    let result = catch_unwind(|| world::run(input));
+    drop(done);
+    let Ok(reached) = result else { panic!("{name}") };
     let Reached { accepted, accepted_groups, sent, received, reported } = reached;
     let counts = [accepted, accepted_groups, sent, received, reported];
     sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
