@@ -1,5 +1,6 @@
 //! UDP ports that are bound and not driven yet.
 
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::{io, thread};
@@ -104,6 +105,9 @@ impl ReservedPort {
                 }
             }
         }
+        if !reserved.is_empty() {
+            discard_all(&self.socket)?;
+        }
         reserved.insert(0, self.socket);
         let mut sockets = Vec::new();
         for (socket, runtime) in reserved.into_iter().zip(runtimes.iter().cycle()) {
@@ -114,6 +118,26 @@ impl ReservedPort {
         Listener::on(&sockets.into(), &config, runtimes)
     }
 }
+
+/// Discards the datagrams that came before other sockets shared the port. The system gives a
+/// caller's later datagrams to another socket, which does not know the cookie that this one would
+/// answer with; a caller that gets no answer begins again.
+fn discard_all(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    let mut nothing = [MaybeUninit::uninit(); 1];
+    for _ in 0..MOST_DISCARDED {
+        match socket.recv(&mut nothing) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            // An error that an earlier datagram caused, such as a port that is unreachable.
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// More datagrams than a buffer of the system holds.
+const MOST_DISCARDED: usize = 65_536;
 
 #[cfg(test)]
 mod tests {
@@ -143,6 +167,26 @@ mod tests {
         let call = port.connect(other.local_addr(), Config::default());
         let (caller, _accepted) = tokio::try_join!(call, other.accept()).unwrap();
         assert_eq!(Connection::local_addr(&caller), address);
+    }
+
+    /// The first datagram of a caller may come before the port has all its sockets.
+    #[tokio::test]
+    async fn callers_from_before_the_port_listens_are_answered() {
+        let local = Some("127.0.0.1:0".parse().unwrap());
+        let reserved = ReservedPort::bind(PortConfig { local, ..PortConfig::default() }).unwrap();
+        let address = reserved.local_addr();
+        let calls: Vec<_> =
+            (0..8).map(|_| tokio::spawn(Connection::connect(address, Config::default()))).collect();
+        // Time to call: a call that comes later is answered as well.
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let shards = ListenerConfig { shards: 4, ..ListenerConfig::default() };
+        let listener = reserved.listen(shards).unwrap();
+        for _ in &calls {
+            listener.accept().await.unwrap();
+        }
+        for call in calls {
+            call.await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]
