@@ -13,7 +13,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "real programs run in real time, two at a time"
+    reason = "real programs run in real time, some at a time"
 )]
 
 use std::fmt;

@@ -48,7 +48,6 @@ pub use event_set::{ENABLE_EMPTY, ENABLE_OUTPUT_CHECK, EventSet, Report, Wanted}
 pub use events::Events;
 pub use library::{Library, OpenSocket, RememberedSocket};
 pub use options::{Defaults, Kind, OptionNumber, Value, kind};
-pub use reject::reason_text;
 pub use socket::{
     ConnectHook, LinkCall, ListenHook, MemberInfo, MemberState, MessageControl, SocketState,
     TransferStatistics,

@@ -1,4 +1,4 @@
-//! The reasons of a refusal: libsrt's numbers and our words.
+//! The reasons of a refusal, with libsrt's numbers.
 
 use punctual::{CloseReason, RejectReason};
 
@@ -32,37 +32,6 @@ pub(crate) fn of_close(reason: &CloseReason) -> i32 {
     }
 }
 
-const TEXTS: [&str; 18] = [
-    "no reason is known",
-    "a system call failed",
-    "the peer refused",
-    "out of resources",
-    "the handshake is malformed",
-    "the listener's backlog is full",
-    "an internal error",
-    "the socket is closing",
-    "the peer's version is too old",
-    "the cookies of the rendezvous collide",
-    "the passphrases differ",
-    "one end wants encryption, the other does not",
-    "message mode and stream mode do not mix",
-    "the ends have different congestion controls",
-    "the packet filters do not fit",
-    "the groups do not fit",
-    "no answer came in time",
-    "the ciphers differ",
-];
-
-/// The reason with this number in words. All reasons of applications have one text, and an unknown
-/// number has that of 0.
-pub fn reason_text(number: i32) -> &'static str {
-    match usize::try_from(number) {
-        Ok(number) if number < TEXTS.len() => TEXTS[number],
-        _ if number >= FIRST_OF_APPLICATION => "the application refused",
-        _ => TEXTS[0],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,15 +50,6 @@ mod tests {
     fn a_number_that_no_application_can_give_becomes_the_fallback() {
         for number in [999, 0, -1, i32::MIN, i32::MAX] {
             assert_eq!(of_application(number), RejectReason::FALLBACK, "{number}");
-        }
-    }
-
-    #[test]
-    fn every_number_has_a_text() {
-        assert_eq!(reason_text(5), "the listener's backlog is full");
-        assert_eq!(reason_text(2_000), "the application refused");
-        for number in [-1, 18, 999, i32::MIN] {
-            assert_eq!(reason_text(number), reason_text(0), "{number}");
         }
     }
 }
