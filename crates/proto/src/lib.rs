@@ -102,8 +102,8 @@ mod stream_id;
 mod wake_up;
 
 pub use config::{
-    BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakAlgorithm, NakTimer,
-    RatePolicy, RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
+    BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakAlgorithm, NakTimer, RatePolicy,
+    RetransmitAlgorithm, RetransmitBandwidth, Transmission,
 };
 pub use congestion::{CongestionControl, PathState};
 pub use connection::recv::nak_policy::{
@@ -115,7 +115,9 @@ pub use connection::send::retransmit::{
     Aggressive, Decision, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
 };
 pub use encryption::{CryptoMode, KeyState};
-pub use endpoint::{ConnectionId, DerivedKey, Endpoint, KeyDerivation, Transmit};
+pub use endpoint::{
+    ConnectionId, DerivedKey, Endpoint, EndpointConfig, KeyDerivation, Shard, Transmit,
+};
 pub use error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };

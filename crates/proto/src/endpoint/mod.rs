@@ -1,6 +1,7 @@
 //! One endpoint of a carriage, such as a UDP port: a listener, callers and their connections.
 
 mod callers;
+mod config;
 mod connections;
 #[cfg(test)]
 mod testing;
@@ -15,10 +16,11 @@ use punctual_wire::{
 
 use self::callers::Callers;
 pub use self::callers::{DerivedKey, KeyDerivation};
+pub use self::config::{EndpointConfig, Shard};
 use self::connections::Connections;
 pub use self::connections::{ConnectionId, Transmit};
 use crate::chance::Chance;
-use crate::config::{Config, EndpointConfig};
+use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,

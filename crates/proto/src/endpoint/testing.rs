@@ -7,9 +7,10 @@ use punctual_crypto::KekCache;
 use punctual_units::Instant;
 use punctual_wire::{Handshake, SeqNo, SocketId, Timestamp};
 
+use super::EndpointConfig;
 use super::connections::{Call, ConnectionId, Connections};
 use crate::chance::Chance;
-use crate::config::{Config, EndpointConfig};
+use crate::config::Config;
 use crate::connection::Connection;
 use crate::connection::path_updates::PathUpdates;
 use crate::group::{Group, GroupKind};

@@ -1,8 +1,9 @@
 //! The table of options: name, type, unit, range, default, end, phase and effect of each, with
 //! typed access to its value.
 //!
-//! URIs, `punctual options` and the documentation use this table. A row of [`CONNECTION_OPTIONS`]
-//! gets and sets one option of a [`Config`]; other crates can have such rows for their own options.
+//! URIs, `punctual options`, the C library and the documentation use this table. A row of
+//! [`CONNECTION_OPTIONS`] gets and sets one option of a [`Config`]; the library has such rows for the
+//! options of a UDP port.
 
 mod table;
 mod value;
@@ -140,6 +141,11 @@ impl<T> TypedOption<T> {
         Self { info, get, set }
     }
 
+    /// The option with this name in `table`.
+    pub fn find(table: &'static [Self], name: &str) -> Option<&'static Self> {
+        table.iter().find(|option| option.info.name == name)
+    }
+
     /// The value of the option; `None` for a passphrase, which is write-only.
     pub fn get(&self, options: &T) -> Option<OptionValue> {
         (self.get)(options)
@@ -176,73 +182,33 @@ impl OptionKind {
     }
 }
 
-impl Config {
-    /// The value of the option with this name in [`CONNECTION_OPTIONS`]; `None` for an unknown
-    /// name, and for the passphrase, which is write-only.
-    pub fn option(&self, name: &str) -> Option<OptionValue> {
-        find(name)?.get(self)
-    }
-
-    /// Returns these options with this value of the option with this name in
-    /// [`CONNECTION_OPTIONS`].
-    ///
-    /// # Errors
-    ///
-    /// The name is unknown, or the value has the wrong type or lies outside the range.
-    pub fn with_option(
-        self,
-        name: &str,
-        value: impl Into<OptionValue>,
-    ) -> Result<Self, ConfigError> {
-        match find(name) {
-            Some(option) => option.set(self, &value.into()),
-            None => Err(ConfigError {
-                option: "option",
-                value: name.to_owned(),
-                expected: "the name of an option of a connection",
-            }),
+/// Checks that `new` differs from `present` only in options that can be changed at any time.
+pub(crate) fn check_change(present: &Config, new: &Config) -> Result<(), ConfigError> {
+    let mut reached = present.clone();
+    for option in CONNECTION_OPTIONS {
+        let value = option.get(new);
+        if value == option.get(present) {
+            continue;
         }
-    }
-
-    /// Checks that `new` differs from these options of an established connection only in options
-    /// that can be changed at [any time](OptionPhase::AnyTime).
-    ///
-    /// # Errors
-    ///
-    /// The first option that differs and cannot be changed; options that contradict each other
-    /// ([`check`](Self::check)).
-    pub fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
-        new.check()?;
-        let mut reached = self.clone();
-        for option in CONNECTION_OPTIONS {
-            let value = option.get(new);
-            if value == option.get(self) {
-                continue;
-            }
-            let error = |expected| ConfigError {
-                option: option.info.name,
-                value: value.as_ref().map_or_else(String::new, OptionValue::to_string),
-                expected,
-            };
-            if option.info.phase != OptionPhase::AnyTime {
-                return Err(error(UNCHANGED));
-            }
-            reached = option.set(reached, value.as_ref().ok_or_else(|| error(UNCHANGED))?)?;
+        let error = |expected| ConfigError {
+            option: option.info.name,
+            value: value.as_ref().map_or_else(String::new, OptionValue::to_string),
+            expected,
+        };
+        if option.info.phase != OptionPhase::AnyTime {
+            return Err(error(UNCHANGED));
         }
-        if reached == *new {
-            return Ok(());
-        }
-        // A passphrase, or an option that has no name, such as a custom policy.
-        let value = "a changed one".to_owned();
-        Err(ConfigError { option: "an option", value, expected: UNCHANGED })
+        reached = option.set(reached, value.as_ref().ok_or_else(|| error(UNCHANGED))?)?;
     }
+    if reached == *new {
+        return Ok(());
+    }
+    // A passphrase, or an option that has no name, such as a custom policy.
+    let value = "a changed one".to_owned();
+    Err(ConfigError { option: "an option", value, expected: UNCHANGED })
 }
 
 const UNCHANGED: &str = "left as it was, because it cannot be changed after connecting";
-
-fn find(name: &str) -> Option<&'static TypedOption<Config>> {
-    CONNECTION_OPTIONS.iter().find(|option| option.info.name == name)
-}
 
 #[cfg(test)]
 mod tests {
@@ -314,7 +280,7 @@ mod tests {
             let number = option.info.libsrt;
             assert!(number.is_none() || rest.iter().all(|other| other.info.libsrt != number));
         }
-        let latency = find("latency").unwrap().info;
+        let latency = TypedOption::find(CONNECTION_OPTIONS, "latency").unwrap().info;
         assert_eq!(latency.libsrt_name().as_deref(), Some("SRTO_LATENCY"));
     }
 

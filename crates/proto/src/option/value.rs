@@ -21,7 +21,8 @@ pub enum OptionValue {
 }
 
 impl OptionValue {
-    pub(super) const fn switch(&self) -> Option<bool> {
+    /// A switch, or the number 0 or 1; `None` for another value.
+    pub const fn switch(&self) -> Option<bool> {
         match self {
             Self::Switch(on) => Some(*on),
             Self::Number(0) => Some(false),
@@ -30,50 +31,56 @@ impl OptionValue {
         }
     }
 
-    pub(super) fn number<T: TryFrom<i64>>(&self) -> Option<T> {
+    /// A whole number in the range of `T`; `None` for another value.
+    pub fn number<T: TryFrom<i64>>(&self) -> Option<T> {
         match self {
             Self::Number(number) => T::try_from(*number).ok(),
             _ => None,
         }
     }
 
-    pub(super) fn milliseconds(&self) -> Option<Duration> {
+    /// A time, or a number of milliseconds; `None` for another value.
+    pub fn milliseconds(&self) -> Option<Duration> {
         match self {
             Self::Time(time) => Some(*time),
             _ => self.number().map(Duration::from_millis),
         }
     }
 
-    pub(super) fn seconds(&self) -> Option<Duration> {
+    /// A time, or a number of seconds; `None` for another value.
+    pub fn seconds(&self) -> Option<Duration> {
         match self {
             Self::Time(time) => Some(*time),
             _ => self.number().map(Duration::from_secs),
         }
     }
 
-    pub(super) fn rate(&self) -> Option<Bitrate> {
+    /// A rate, or a number of bytes per second; `None` for another value.
+    pub fn rate(&self) -> Option<Bitrate> {
         match self {
             Self::Rate(rate) => Some(*rate),
             _ => self.number().map(Bitrate::from_bytes_per_sec),
         }
     }
 
-    pub(super) const fn share(&self) -> Option<f64> {
+    /// A share; `None` for another value.
+    pub const fn share(&self) -> Option<f64> {
         match self {
             Self::Share(share) => Some(*share),
             _ => None,
         }
     }
 
-    pub(super) fn text(&self) -> Option<&str> {
+    /// A text; `None` for another value.
+    pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    /// The text, or a number as text, for options whose values are words.
-    pub(super) fn word(&self) -> Option<String> {
+    /// A text, or a number as text, for options whose values are words; `None` for another value.
+    pub fn word(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
             Self::Number(number) => Some(number.to_string()),

@@ -9,8 +9,8 @@ use slab::Slab;
 
 use super::departed::Call;
 use crate::chance::Chance;
-use crate::config::Shard;
 use crate::connection::Connection;
+use crate::endpoint::Shard;
 use crate::path::PathId;
 
 /// Names a connection of one endpoint. Never used again for another connection.

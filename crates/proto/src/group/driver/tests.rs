@@ -2,7 +2,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{BufferSize, Config, EndpointConfig};
+use crate::config::{BufferSize, Config};
+use crate::endpoint::EndpointConfig;
 use crate::event::Event;
 
 const START: Instant = Instant::from_millis(10_000);
