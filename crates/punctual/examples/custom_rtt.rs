@@ -37,6 +37,12 @@ impl RttEstimator for Median {
         let variance = median(self.samples.iter().map(|rtt| rtt.abs_diff(smoothed)))?;
         Some(Rtt { smoothed, variance })
     }
+
+    /// The late answers do not move the median, so that it alone would call each of them overdue.
+    fn timeout(&self, estimate: Rtt) -> Duration {
+        let greatest = self.samples.iter().max().copied().unwrap_or_default();
+        estimate.bound().max(greatest)
+    }
 }
 
 fn median(values: impl Iterator<Item = Duration>) -> Option<Duration> {

@@ -51,6 +51,16 @@ pub trait RttEstimator: fmt::Debug + Send {
     /// The estimate from the samples so far; `None` before the first. It is read after each sample.
     fn estimate(&self) -> Option<Rtt>;
 
+    /// How long to wait for an acknowledgement while `estimate` is the present one: after this time
+    /// it is overdue. It is read after each sample, and after each report that replaces the
+    /// estimate. SRT's retransmission timeout and its repetition of ACKs add margins of their own;
+    /// the interval of periodic NAKs is the draft's, and follows the estimate alone.
+    ///
+    /// By default it is RTT + 4 RTTVar ([`Rtt::bound`]).
+    fn timeout(&self, estimate: Rtt) -> Duration {
+        estimate.bound()
+    }
+
     /// How many updates the estimate has had, if it may change less often than with each sample; a
     /// first sample may count or not. `None`, the default, is for an estimator that updates with
     /// each sample. [`RetransmissionTimer`](crate::RetransmissionTimer) follows the updates.

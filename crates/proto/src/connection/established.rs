@@ -168,10 +168,10 @@ impl Established {
 
     // The path.
 
-    /// The peer's paths and the round-trip time, if both ends support path updates.
-    pub(super) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Rtt)> {
-        let rtt = self.rtt.estimate();
-        Some((self.path_updates.as_deref_mut().filter(|_| self.lifetime.is_live())?, rtt))
+    /// The peer's paths and the time that an answer takes, if both ends support path updates.
+    pub(super) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Duration)> {
+        let wait = self.rtt.timeout();
+        Some((self.path_updates.as_deref_mut().filter(|_| self.lifetime.is_live())?, wait))
     }
 
     /// Takes over the properties of the path, which have changed.
@@ -898,10 +898,10 @@ impl Established {
     fn schedule_receiver(&mut self, now: Instant, signals: &mut Signals) {
         let timers = &mut self.timers;
         if self.lifetime.is_live() {
-            let rtt = self.rtt.estimate();
-            let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, rtt) };
+            let wait = self.rtt.timeout();
+            let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, wait) };
             timers.assign(Timer::Ack, ack);
-            timers.assign(Timer::Nak, self.receiver.next_nak(now, rtt));
+            timers.assign(Timer::Nak, self.receiver.next_nak(now, self.rtt.estimate()));
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
             if let Some(crypt) = &self.crypt {
                 timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
@@ -937,7 +937,7 @@ impl Established {
         let timers = &mut self.timers;
         timers.assign(Timer::Pace, self.sender.next_send().later_than(now));
         timers.assign(Timer::SendDrop, self.sender.next_drop());
-        timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.estimate()));
+        timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.timeout()));
     }
 
     // Getters.

@@ -20,6 +20,8 @@ mod testing;
 pub(crate) mod timer;
 pub(crate) mod windowed_ratio;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
@@ -444,8 +446,8 @@ impl Connection {
         }
     }
 
-    /// The peer's paths and the round-trip time, if both ends support path updates.
-    pub(crate) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Rtt)> {
+    /// The peer's paths and the time that an answer takes, if both ends support path updates.
+    pub(crate) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Duration)> {
         match &mut self.state {
             State::Established(live) => live.path_updates(),
             State::Handshaking(_) | State::Failed(_) => None,

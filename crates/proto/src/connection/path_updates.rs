@@ -23,7 +23,6 @@
 use std::hash::Hasher;
 use std::time::Duration;
 
-use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{SeqNo, SocketId};
 use siphasher::sip::SipHasher24;
@@ -107,9 +106,15 @@ impl PathUpdates {
     }
 
     /// A datagram of `size` bytes came from `path`. Returns whether a challenge is to be sent
-    /// there.
-    pub(crate) fn challenges(&mut self, now: Instant, path: PathId, size: usize, rtt: Rtt) -> bool {
-        let timeout = rtt.bound().clamp(Duration::from_millis(20), Duration::from_millis(250));
+    /// there; an answer takes `wait` at most.
+    pub(crate) fn challenges(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        size: usize,
+        wait: Duration,
+    ) -> bool {
+        let timeout = wait.clamp(Duration::from_millis(20), Duration::from_millis(250));
         let Some(candidate) = self.candidate(now, path, timeout) else { return false };
         candidate.credit = (candidate.credit + size).min(2 * PACKET);
         let waits = candidate.challenged && now < candidate.at + timeout;

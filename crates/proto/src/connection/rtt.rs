@@ -54,6 +54,8 @@ pub(crate) struct RttTracker {
     newest_ack: PacketNumber,
     /// The present estimate, kept because each packet needs it.
     estimate: Rtt,
+    /// How long to wait for an acknowledgement, by that estimate.
+    timeout: Duration,
     /// The report that the estimator took over since the last sample.
     report: Option<Rtt>,
     last_sample: Option<Duration>,
@@ -62,8 +64,10 @@ pub(crate) struct RttTracker {
 
 impl RttTracker {
     pub(crate) fn new(algorithm: &RttAlgorithm) -> Self {
+        let estimator = algorithm.build();
         Self {
-            estimator: algorithm.build(),
+            timeout: estimator.timeout(Rtt::INITIAL),
+            estimator,
             newest_ack: PacketNumber::default(),
             estimate: Rtt::INITIAL,
             report: None,
@@ -85,7 +89,7 @@ impl RttTracker {
         self.report = None;
         let number = self.expand(number);
         self.estimator.acknowledged(&RttSample { now, number, rtt, ack_delay: Duration::ZERO });
-        self.estimate = self.estimator.estimate().unwrap_or(Rtt::INITIAL);
+        self.set_estimate(self.estimator.estimate().unwrap_or(Rtt::INITIAL));
     }
 
     /// The peer reported its estimate in an ACK. The initial estimate is ignored: the peer has not
@@ -95,12 +99,17 @@ impl RttTracker {
             && let Some(estimate) = self.estimator.peer_reported(now, reported)
         {
             self.report = Some(reported);
-            self.estimate = estimate;
+            self.set_estimate(estimate);
         }
     }
 
     pub(crate) const fn estimate(&self) -> Rtt {
         self.estimate
+    }
+
+    /// How long to wait for the peer's answer to a packet.
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// The number of samples, and the latest one.
@@ -114,6 +123,11 @@ impl RttTracker {
         self.report.map(|rtt| rtt.smoothed).or(self.last_sample)
     }
 
+    fn set_estimate(&mut self, estimate: Rtt) {
+        self.estimate = estimate;
+        self.timeout = self.estimator.timeout(estimate);
+    }
+
     /// ACK numbers have 31 bits on the wire.
     const fn expand(&self, number: AckNo) -> PacketNumber {
         self.newest_ack.expand(number.value(), 31)
@@ -122,6 +136,8 @@ impl RttTracker {
 
 #[cfg(test)]
 mod tests {
+    use punctual_rtt::ClassicRtt;
+
     use super::*;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -134,6 +150,7 @@ mod tests {
         assert_eq!(tracker.measured(), (0, Duration::ZERO));
         tracker.ack_answered(NOW, AckNo::FIRST, MS(20));
         assert_eq!(tracker.estimate(), Rtt { smoothed: MS(20), variance: MS(10) });
+        assert_eq!(tracker.timeout(), MS(20 + 4 * 10));
         assert_eq!(tracker.measured(), (1, MS(20)));
     }
 
@@ -193,6 +210,34 @@ mod tests {
             let variance = Duration::from_nanos(0x8000_0001);
             assert_eq!(tracker.estimate(), Rtt { smoothed, variance });
         }
+    }
+
+    /// Waits for two round trips.
+    #[derive(Debug, Default)]
+    struct Patient(ClassicRtt);
+
+    impl RttEstimator for Patient {
+        fn acknowledged(&mut self, sample: &RttSample) {
+            self.0.acknowledged(sample);
+        }
+
+        fn estimate(&self) -> Option<Rtt> {
+            self.0.estimate()
+        }
+
+        fn timeout(&self, estimate: Rtt) -> Duration {
+            estimate.smoothed * 2
+        }
+    }
+
+    #[test]
+    fn an_estimator_sets_the_timeout_of_each_estimate_and_report() {
+        let mut tracker = RttTracker::new(&RttAlgorithm::custom(Patient::default));
+        assert_eq!(tracker.timeout(), Rtt::INITIAL.smoothed * 2);
+        tracker.ack_answered(NOW, AckNo::FIRST, MS(20));
+        assert_eq!(tracker.timeout(), MS(40));
+        tracker.peer_reported(NOW, Rtt { smoothed: MS(33), variance: MS(9) });
+        assert_eq!(tracker.timeout(), MS(66));
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! The estimators of the round-trip time: what a receiver reports, and what a group makes of it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig};
-use punctual_proto::{BuiltInRtt, Config, GroupKind, Rtt};
+use punctual_proto::{
+    BuiltInRtt, ClassicRtt, Config, GroupKind, Rtt, RttAlgorithm, RttEstimator, RttSample,
+};
 use punctual_wire::Control;
 
 use crate::bond::Bond;
-use crate::datagram::{Kind, control};
+use crate::datagram::{Kind, control, kind};
 use crate::node::EPOCH;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency};
@@ -110,4 +115,49 @@ fn a_backup_takes_over_when_the_estimate_says_so() {
     }
     let [draft, _, once, ..] = takeovers.as_slice() else { panic!("an estimator each") };
     assert!(once > draft, "the greatest deviation of a flight: {once:?}, the mean: {draft:?}");
+}
+
+/// The draft's estimate; an acknowledgement is overdue after `wait`, whatever the estimate is.
+#[derive(Debug)]
+struct Waits {
+    draft: ClassicRtt,
+    wait: Duration,
+}
+
+impl RttEstimator for Waits {
+    fn acknowledged(&mut self, sample: &RttSample) {
+        self.draft.acknowledged(sample);
+    }
+
+    fn estimate(&self) -> Option<Rtt> {
+        self.draft.estimate()
+    }
+
+    fn timeout(&self, _estimate: Rtt) -> Duration {
+        self.wait
+    }
+}
+
+#[test]
+fn an_estimator_sets_the_wait_of_a_sender_for_an_acknowledgement() {
+    for wait in [MS(100), MS(900)] {
+        let waits = RttAlgorithm::custom(move || Waits { draft: ClassicRtt::default(), wait });
+        let mut pair = Pair::symmetric(1, path());
+        pair.connect(Config::file().with_rtt_algorithm(waits), Config::file());
+        pair.run_for(SECS(1));
+        let sent = Rc::new(RefCell::new(Vec::new()));
+        let times = Rc::clone(&sent);
+        pair.tap(move |at, side, datagram| {
+            if side == Side::Caller && kind(&datagram) == Kind::Data {
+                times.borrow_mut().push(at);
+            }
+            Vec::new()
+        });
+        pair.write(Side::Caller, &mut Bytes::from_static(b"lost")).expect("room");
+        pair.run_for(SECS(2));
+        let sent = sent.take();
+        assert!(sent.len() > 1, "nothing is retransmitted after {wait:?}");
+        // The sender adds 20 ms to each wait, and 10 ms to the first one.
+        assert_eq!(sent[1] - sent[0], wait + MS(30));
+    }
 }

@@ -1,7 +1,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{AckNo, SeqNo};
 
@@ -91,8 +90,8 @@ impl AckState {
     }
 
     /// The instant of the next ACK, if it acknowledges the packets before `next`; `None` if the
-    /// peer knows that already.
-    pub(crate) fn due(&self, now: Instant, next: SeqNo, rtt: Rtt) -> Option<Instant> {
+    /// peer knows that already. An ACK is repeated if it has no ACKACK after `wait`.
+    pub(crate) fn due(&self, now: Instant, next: SeqNo, wait: Duration) -> Option<Instant> {
         let (last, at) = self.last_sent;
         let has_arrivals = self.reports_arrivals && self.packets > 0;
         if self.settled == Some(next) && !has_arrivals {
@@ -100,7 +99,7 @@ impl AckState {
         }
         // With a round trip of zero, an ACK without an ACKACK would be repeated without a pause.
         let repeats = last == next && !has_arrivals;
-        let wait = if repeats { rtt.bound().max(ACK_PERIOD) } else { ACK_PERIOD };
+        let wait = if repeats { wait.max(ACK_PERIOD) } else { ACK_PERIOD };
         Some((at + wait).max(now))
     }
 
@@ -177,24 +176,23 @@ impl AckState {
 mod tests {
     use super::*;
 
-    const RTT: Rtt =
-        Rtt { smoothed: Duration::from_millis(20), variance: Duration::from_millis(5) };
+    const WAIT: Duration = Duration::from_millis(40);
 
     #[test]
-    fn an_ack_is_repeated_after_the_round_trip_bound_until_it_is_acknowledged() {
+    fn an_ack_is_repeated_after_the_timeout_until_it_is_acknowledged() {
         let start = Instant::from_millis(100);
         let mut acks = AckState::new(SeqNo::new(0), start, false);
-        assert_eq!(acks.due(start, SeqNo::new(0), RTT), None, "nothing new");
-        assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(start + ACK_PERIOD));
+        assert_eq!(acks.due(start, SeqNo::new(0), WAIT), None, "nothing new");
+        assert_eq!(acks.due(start, SeqNo::new(5), WAIT), Some(start + ACK_PERIOD));
         let (number, kind) = acks.send(start, SeqNo::new(5), 100);
         assert_eq!((number, kind), (AckNo::FIRST, AckKind::Full));
-        let repeat = start + Duration::from_millis(40);
-        assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(repeat));
+        let repeat = start + WAIT;
+        assert_eq!(acks.due(start, SeqNo::new(5), WAIT), Some(repeat));
         assert_eq!(
             acks.acknowledged(start + Duration::from_millis(21), number),
             Some(Duration::from_millis(21))
         );
-        assert_eq!(acks.due(repeat, SeqNo::new(5), RTT), None);
+        assert_eq!(acks.due(repeat, SeqNo::new(5), WAIT), None);
         assert_eq!(acks.acknowledged(repeat, number), None, "answered before");
     }
 
@@ -215,12 +213,12 @@ mod tests {
         let mut acks = AckState::new(SeqNo::new(0), start, false);
         let (stalling, _) = acks.send(start, SeqNo::new(5), 0);
         let (freeing, _) = acks.send(start, SeqNo::new(5), 3);
-        let repeat = Some(start + RTT.bound());
-        assert_eq!(acks.due(start, SeqNo::new(5), RTT), repeat);
+        let repeat = Some(start + WAIT);
+        assert_eq!(acks.due(start, SeqNo::new(5), WAIT), repeat);
         acks.acknowledged(start, stalling);
-        assert_eq!(acks.due(start, SeqNo::new(5), RTT), repeat, "that was the other one");
+        assert_eq!(acks.due(start, SeqNo::new(5), WAIT), repeat, "that was the other one");
         acks.acknowledged(start, freeing);
-        assert_eq!(acks.due(start, SeqNo::new(5), RTT), None);
+        assert_eq!(acks.due(start, SeqNo::new(5), WAIT), None);
     }
 
     #[test]
@@ -235,7 +233,7 @@ mod tests {
             let at = ms(i) + Duration::from_millis(21);
             assert_eq!(acks.acknowledged(at, number), Some(Duration::from_millis(21)));
         }
-        assert_eq!(acks.due(ms(9), SeqNo::new(3), RTT), None, "the newest is settled");
+        assert_eq!(acks.due(ms(9), SeqNo::new(3), WAIT), None, "the newest is settled");
     }
 
     #[test]

@@ -463,9 +463,9 @@ impl ReceiveHalf {
         self.counts.dropped(u64::from(count));
     }
 
-    /// The instant at which the ACK timer expires.
-    pub(crate) fn next_ack(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
-        self.acks.due(now, self.buffer.acknowledged(), rtt)
+    /// The instant at which the ACK timer expires, if an ACKACK takes `wait` at most.
+    pub(crate) fn next_ack(&self, now: Instant, wait: Duration) -> Option<Instant> {
+        self.acks.due(now, self.buffer.acknowledged(), wait)
     }
 
     /// Whether an ACK has to be sent before its timer: the buffer was full and has room again.
@@ -529,7 +529,10 @@ impl ReceiveHalf {
     }
 
     /// The copy of a NAK that is due, and the instant of the NAK: the copy is the same datagram.
-    pub(crate) fn take_nak_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+    pub(crate) fn take_nak_copy(
+        &mut self,
+        now: Instant,
+    ) -> Option<(Instant, LossListBuilder)> {
         self.naks.take_copy(now)
     }
 

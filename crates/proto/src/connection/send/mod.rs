@@ -436,9 +436,9 @@ impl SendHalf {
         verdict
     }
 
-    /// The instant at which the retransmission timeout expires.
-    pub(crate) fn next_timeout(&self, rtt: Rtt) -> Option<Instant> {
-        self.timer.next(self.mode.recovery, self.buffer.flight(), rtt)
+    /// The instant at which the retransmission timeout expires, if an answer takes `wait` at most.
+    pub(crate) fn next_timeout(&self, wait: Duration) -> Option<Instant> {
+        self.timer.next(self.mode.recovery, self.buffer.flight(), wait)
     }
 
     /// The retransmission timeout expired.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
@@ -10,7 +9,7 @@ use super::mode::LossRecovery;
 
 /// Added to the first retransmission timeout.
 const BASE: Duration = Duration::from_millis(10);
-/// Added to each round-trip bound in a timeout.
+/// Added to the time that an answer takes.
 const MARGIN: Duration = Duration::from_millis(20);
 /// A closed window is probed this long after the peer's last response.
 const WINDOW_PROBE: Duration = Duration::from_millis(50);
@@ -71,8 +70,14 @@ impl RetransmitTimer {
         self.last_timeout = None;
     }
 
-    /// The instant at which the timeout expires, with `flight` packets in flight.
-    pub(super) fn next(&self, recovery: LossRecovery, flight: u32, rtt: Rtt) -> Option<Instant> {
+    /// The instant at which the timeout expires, with `flight` packets in flight, if an answer takes
+    /// `wait` at most.
+    pub(super) fn next(
+        &self,
+        recovery: LossRecovery,
+        flight: u32,
+        wait: Duration,
+    ) -> Option<Instant> {
         let since = match recovery {
             _ if flight == 0 => return None,
             LossRecovery::Never => return None,
@@ -84,7 +89,7 @@ impl RetransmitTimer {
         // Counted from the handling of the last timeout, not from its due time, so that it expires
         // once after a late wake-up.
         let since = self.last_timeout.map_or(since + BASE, |last| since.max(last));
-        Some(since + rtt.bound() + MARGIN)
+        Some(since + wait + MARGIN)
     }
 
     /// The timeout expired. Returns whether it is the first since more was acknowledged.
@@ -118,12 +123,10 @@ mod tests {
 
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
-    fn rtt() -> Rtt {
-        Rtt { smoothed: Duration::from_millis(80), variance: Duration::from_millis(5) }
-    }
+    const WAIT: Duration = Duration::from_millis(100);
 
     fn next(timer: &RetransmitTimer, recovery: LossRecovery) -> Option<Instant> {
-        timer.next(recovery, 1, rtt())
+        timer.next(recovery, 1, WAIT)
     }
 
     #[test]
@@ -131,12 +134,12 @@ mod tests {
         let mut timer = RetransmitTimer::new(MS(0));
         timer.sent_original(MS(0), true);
         timer.sent_original(MS(50), false);
-        // 80 + 4 x 5 ms, 20 ms and the first 10 ms.
+        // The wait of 100 ms, 20 ms and the first 10 ms.
         assert_eq!(next(&timer, LossRecovery::Timeout), Some(MS(130)));
         assert_eq!(next(&timer, LossRecovery::PeriodicNak), Some(MS(180)));
         assert_eq!(next(&timer, LossRecovery::PacketTimers), Some(MS(180)));
         assert_eq!(next(&timer, LossRecovery::Never), None);
-        assert_eq!(timer.next(LossRecovery::Timeout, 0, rtt()), None, "nothing is in flight");
+        assert_eq!(timer.next(LossRecovery::Timeout, 0, WAIT), None, "nothing is in flight");
     }
 
     #[test]

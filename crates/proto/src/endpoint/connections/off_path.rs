@@ -48,7 +48,7 @@ impl<'a> OffPathPacket<'a> {
     ) -> Reaction {
         let (from, own, timestamp) =
             (connection.path, connection.socket_id, connection.timestamp(now));
-        let Some((updates, rtt)) = connection.path_updates() else { return Reaction::Ignore };
+        let Some((updates, wait)) = connection.path_updates() else { return Reaction::Ignore };
         if !from.properties.moves || !from.id.may_become(path) {
             return Reaction::Ignore;
         }
@@ -65,7 +65,7 @@ impl<'a> OffPathPacket<'a> {
                 }
             }
             Self::Other { .. } if updates.was_peer(now, path) => Reaction::TakeIn,
-            Self::Other { size } if updates.challenges(now, path, size, rtt) => {
+            Self::Other { size } if updates.challenges(now, path, size, wait) => {
                 let [nonce, _] = nonces();
                 let body = updates.challenge(nonce);
                 let dest = updates.peer();
