@@ -73,6 +73,11 @@ enum Cause {
     Data,
     /// The timer of the next delivery fired.
     DeliveryDue,
+    /// The copy of a NAK arrived, which changes nothing but perhaps the traced drift of the peer's
+    /// clock, as each control packet may.
+    NakCopyArrived,
+    /// The copy of a NAK was written.
+    NakCopyWritten,
     /// The application submitted a message.
     Submitted,
     /// All packets were written that can be sent now. Control packets have set the timers of the
@@ -244,10 +249,15 @@ impl Established {
         self.lifetime.note_received(now);
         self.response.is_received();
         let rtt = self.rtt.estimate();
+        let mut cause = Cause::Other;
         let valid = match control {
             Control::Ack(ack) => self.handle_ack(now, ack, rtt),
             Control::Nak(list) => {
-                self.sender.handle_nak(now, timestamp, list, rtt) != Verdict::Invalid
+                let verdict = self.sender.handle_nak(now, timestamp, list, rtt);
+                if verdict == Verdict::Duplicate {
+                    cause = Cause::NakCopyArrived;
+                }
+                verdict != Verdict::Invalid
             }
             Control::AckAck(number) => self.handle_ack_ack(now, *number),
             Control::DropRequest(request) => self.receiver.handle_drop_request(request),
@@ -267,8 +277,10 @@ impl Established {
         if valid {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
-        self.receiver.look_at_nak_timer(now, self.rtt.estimate());
-        self.reschedule(now, Cause::Other, signals);
+        if self.receiver.look_at_nak_timer(now, self.rtt.estimate()) {
+            cause = Cause::Other;
+        }
+        self.reschedule(now, cause, signals);
         valid
     }
 
@@ -735,7 +747,7 @@ impl Established {
     fn write_nak_copy(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
         let Some((made, list)) = self.receiver.take_nak_copy(out.now) else { return false };
         out.emit(made, self.negotiated.fixed.peer_socket_id, Control::Nak(list.as_list()));
-        self.reschedule(out.now, Cause::Data, signals);
+        self.reschedule(out.now, Cause::NakCopyWritten, signals);
         true
     }
 
@@ -880,8 +892,12 @@ impl Established {
         if matches!(cause, Cause::Other | Cause::Data) {
             self.schedule_receiver(now, signals);
         }
-        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue) {
+        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue | Cause::NakCopyArrived)
+        {
             self.schedule_delivery(now, signals);
+        }
+        if matches!(cause, Cause::NakCopyWritten) && self.lifetime.is_live() {
+            self.timers.assign(Timer::Nak, self.receiver.next_nak(now, self.rtt.estimate()));
         }
         if matches!(cause, Cause::Other | Cause::Written | Cause::Submitted) {
             self.schedule_sender(now);

@@ -24,6 +24,7 @@ mod response_time;
 mod timing;
 pub(crate) mod tsbpd;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -200,8 +201,10 @@ impl ReceiveHalf {
             self.counts.ignored += self.jumps.discard();
         }
         let joins = gap == 0 && self.buffer.has_place_for(header.seq) && self.only_waits();
+        // A NAK that waits already needs no further notice.
+        let waited = joins && !self.buffer.missing().is_empty() && self.naks.is_due();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
-        !joins || self.has_feedback()
+        !joins || !waited && self.has_feedback()
     }
 
     /// Whether a packet that ends a message or a piece of a stream has arrived and moved the
@@ -532,7 +535,7 @@ impl ReceiveHalf {
     pub(crate) fn take_nak_copy(
         &mut self,
         now: Instant,
-    ) -> Option<(Instant, LossListBuilder)> {
+    ) -> Option<(Instant, Arc<LossListBuilder>)> {
         self.naks.take_copy(now)
     }
 

@@ -1,5 +1,6 @@
 //! The schedule of NAKs, and the losses that they list.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_rtt::Rtt;
@@ -176,7 +177,7 @@ impl NakScheduler {
     }
 
     /// The copy of a NAK that is due, and when the NAK was sent: the copy is the same datagram.
-    pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+    pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, Arc<LossListBuilder>)> {
         let Repetition::PacketTimers(timers) = &mut self.repetition else { return None };
         let copy = timers.take_copy(now)?;
         self.sent += 1;

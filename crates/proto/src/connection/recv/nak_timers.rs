@@ -2,6 +2,7 @@
 //! sent, and when the next one is due.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_rtt::Rtt;
@@ -78,7 +79,8 @@ struct Asked {
 struct Copy {
     due: Instant,
     made: Instant,
-    list: LossListBuilder,
+    /// The copies of one NAK share their list.
+    list: Arc<LossListBuilder>,
 }
 
 /// The time between a NAK and its copy.
@@ -187,6 +189,7 @@ impl NakTimers {
             return;
         }
         let view = self.view(rtt);
+        let mut shared = None;
         for n in 1..=COPIES_OF_ONE {
             let Some(after) = self.policy.copy_after(n, nak, &view) else { return };
             if self.copies.len() >= COPIES {
@@ -195,12 +198,13 @@ impl NakTimers {
             self.spare_copies = (self.spare_copies - 1.0).max(0.0);
             let due = nak.at + after;
             let place = self.copies.partition_point(|copy| copy.due <= due);
-            self.copies.insert(place, Copy { due, made: nak.at, list: list.clone() });
+            let list = Arc::clone(shared.get_or_insert_with(|| Arc::new(list.clone())));
+            self.copies.insert(place, Copy { due, made: nak.at, list });
         }
     }
 
     /// The copy of a NAK that is due, and when the NAK was sent.
-    pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+    pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, Arc<LossListBuilder>)> {
         self.copies.front().filter(|copy| copy.due <= now)?;
         self.copies.pop_front().map(|copy| (copy.made, copy.list))
     }
@@ -253,8 +257,14 @@ impl NakTimers {
     /// The instant at which the next timer expires.
     fn next_timer(&self, rtt: Rtt) -> Option<Instant> {
         let held = self.held.front().map(|&(due, _)| due);
-        let [passed, asked] = [&self.passed, &self.asked].map(|queue| self.due(queue, rtt));
-        let due = held.into_iter().chain(passed).chain(asked).min();
+        let firsts = [&self.passed, &self.asked].map(VecDeque::front);
+        let mut due = held;
+        if firsts.iter().any(Option::is_some) {
+            let view = self.view(rtt);
+            let repeats = firsts.into_iter().flatten();
+            let repeats = repeats.map(|asked| self.policy.nak_at(&asked.missing, &view));
+            due = held.into_iter().chain(repeats).min();
+        }
         due.map(|due| due.max(self.rests_until))
     }
 

@@ -64,6 +64,8 @@ pub(crate) enum Verdict {
     Advanced,
     /// It changed nothing.
     Repeated,
+    /// It is the copy of a NAK that was handled before.
+    Duplicate,
     /// It names packets that were never sent; those were ignored.
     Invalid,
 }
@@ -406,7 +408,7 @@ impl SendHalf {
         self.timer.handle_nak(now);
         let next_new = self.buffer.next_new();
         if self.naks.is_duplicate(timestamp, list, next_new) {
-            return Verdict::Repeated;
+            return Verdict::Duplicate;
         }
         self.naks.begin(now, self.buffer.flight());
         let mut verdict = Verdict::Repeated;
