@@ -2,6 +2,7 @@
 
 mod arrival_rate;
 mod competing;
+mod contact;
 mod drain;
 mod growth;
 mod limits;
@@ -21,6 +22,7 @@ use punctual_wire::SeqNo;
 
 use self::arrival_rate::ArrivalRate;
 use self::competing::Competing;
+use self::contact::Contact;
 use self::drain::Drain;
 use self::growth::Growth;
 use self::limits::Limits;
@@ -57,10 +59,7 @@ pub(crate) struct DelayControl {
     /// The greatest queueing delay of the last seconds: that of a full queue.
     deepest_queue: DecayingMost,
     packet_size: u32,
-    /// The bound of a round trip.
-    longest_rtt: Duration,
-    last_report: Option<Instant>,
-    last_sent: Instant,
+    contact: Contact,
     /// The last loss that lowered the window.
     last_decrease: Option<Instant>,
 }
@@ -94,12 +93,6 @@ const MOST_PER_ARRIVAL: f64 = 2.0;
 const PACE: f64 = 1.05;
 /// The same while the window doubles in each round trip.
 const START_PACE: f64 = 1.25;
-/// Beyond the bound of the round trip, packets are in the network no more.
-const MARGIN: Duration = Duration::from_millis(20);
-/// The time without any report from the receiver after which the network counts as dead, and the
-/// time between two packets then.
-const SILENCE: Duration = Duration::from_millis(500);
-const PROBE: Duration = Duration::from_millis(100);
 /// A steady round trip is noticeably long if it exceeds the least one by this share of the target
 /// of the queueing delay: the own queue is not steady, because it is drained every ten seconds.
 const NOTICEABLE: u32 = 4;
@@ -122,9 +115,7 @@ impl DelayControl {
             largest_window: FIRST_WINDOW,
             deepest_queue: DecayingMost::default(),
             packet_size,
-            longest_rtt: Duration::from_secs(1),
-            last_report: None,
-            last_sent: Instant::ORIGIN,
+            contact: Contact::new(),
             last_decrease: None,
         }
     }
@@ -276,17 +267,16 @@ impl DelayControl {
     /// The instant at which a packet may be sent although the window is full: when the oldest
     /// packets in the network must have left it, or as the least rate demands.
     fn next_despite_window(&self) -> Instant {
-        let silent = self.last_report.is_none_or(|at| self.last_sent > at + SILENCE);
-        let by_time = if silent {
-            self.last_sent + PROBE
-        } else {
+        let by_time = self.contact.next_despite_window(|| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
             let fits = ((self.effective_window() + self.unreported()) as u64).saturating_sub(1);
-            self.pipe.since(fits).map_or(self.last_sent, |since| since + self.longest_rtt + MARGIN)
-        };
+            self.pipe.since(fits)
+        });
         match self.limits.least {
             Bitrate::ZERO => by_time,
-            least => by_time.min(self.last_sent + least.time_for(self.packet_size.into())),
+            least => {
+                by_time.min(self.contact.last_sent() + least.time_for(self.packet_size.into()))
+            }
         }
     }
 }
@@ -323,16 +313,14 @@ impl CongestionControl for DelayControl {
 
     fn sent(&mut self, now: Instant) {
         self.pipe.sent(now);
-        self.last_sent = now;
+        self.contact.sent(now);
     }
 
     fn acknowledged(&mut self, now: Instant, _packets: u32, path: &PathState) {
         if path.latest_rtt.is_zero() {
             return;
         }
-        let elapsed = self.last_report.map_or(Duration::ZERO, |at| now.saturating_since(at));
-        self.last_report = Some(now);
-        self.longest_rtt = path.rtt.bound().max(path.latest_rtt);
+        let elapsed = self.contact.reported(now, path.rtt.bound().max(path.latest_rtt));
         let before = self.pipe.arrived();
         if let Some(total) = path.arrived {
             self.pipe.report(total);
@@ -340,7 +328,7 @@ impl CongestionControl for DelayControl {
         } else {
             self.arrivals.report(path.delivery_rate);
         }
-        self.pipe.bound(now, self.queue.base(), self.longest_rtt + MARGIN);
+        self.pipe.bound(now, self.queue.base(), self.contact.longest_in_network());
         self.deepest_queue.update(now, self.queue.delay());
         let new = self.pipe.arrived() - before;
         self.follow(now, elapsed, new);
