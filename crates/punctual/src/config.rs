@@ -5,17 +5,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_proto::Config;
+use punctual_proto::{Config, ConfigError, OptionValue, TypedOption};
 
+use crate::port_options::PORT_OPTIONS;
 #[cfg(feature = "quic")]
 use crate::quic::QuicConfig;
 
-/// Options of a UDP port. The names in brackets are libsrt's.
+/// Options of a UDP port. The names in brackets are libsrt's, which [`PORT_OPTIONS`] describes.
 ///
 /// ```
 /// use punctual::PortConfig;
 ///
+/// # fn main() -> Result<(), punctual::ConfigError> {
 /// let config = PortConfig { tos: Some(0xB8), ..PortConfig::default() };
+/// assert_eq!(config, PortConfig::default().with_option("iptos", 0xB8)?);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct PortConfig {
@@ -49,6 +54,54 @@ pub struct PortConfig {
     /// The carriage of SRT packets. Default: UDP.
     pub carriage: Carriage,
 }
+
+impl PortConfig {
+    /// The value of the option with this name in [`PORT_OPTIONS`]; `None` for an unknown name.
+    pub fn option(&self, name: &str) -> Option<OptionValue> {
+        TypedOption::find(PORT_OPTIONS, name)?.get(self)
+    }
+
+    /// Returns these options with this value of the option with this name in [`PORT_OPTIONS`].
+    ///
+    /// # Errors
+    ///
+    /// The name is unknown, or the value has the wrong type or lies outside the range.
+    pub fn with_option(
+        self,
+        name: &str,
+        value: impl Into<OptionValue>,
+    ) -> Result<Self, ConfigError> {
+        match TypedOption::find(PORT_OPTIONS, name) {
+            Some(option) => option.set(self, &value.into()),
+            None => Err(ConfigError {
+                option: "option",
+                value: name.to_owned(),
+                expected: "the name of an option of a UDP port",
+            }),
+        }
+    }
+
+    /// Checks the ranges of all options.
+    ///
+    /// # Errors
+    ///
+    /// The first option whose value lies outside its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for option in PORT_OPTIONS {
+            if let Some(value) = option.get(self) {
+                option.set(Self::default(), &value)?;
+            }
+        }
+        if self.coalesce > LONGEST_COALESCE {
+            let value = format!("{:?}", self.coalesce);
+            return Err(ConfigError { option: "coalesce", value, expected: "0 to 100 ms" });
+        }
+        Ok(())
+    }
+}
+
+/// Beyond this, ACKs, which are due every 10 ms, come too late for any sender.
+const LONGEST_COALESCE: Duration = Duration::from_millis(100);
 
 /// The carriage of the SRT packets of a port.
 #[derive(Clone, Debug, Default)]

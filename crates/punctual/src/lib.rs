@@ -92,6 +92,7 @@ mod memory;
 mod outbox;
 mod outgoing;
 mod port;
+mod port_options;
 #[cfg(feature = "quic")]
 pub mod quic;
 mod reconnect;
@@ -118,6 +119,7 @@ pub use group::{Group, GroupLink, GroupReport, LinkReport};
 pub use listener::{Accepted, CallerInfo, IncomingCall, Listener};
 pub use outgoing::Outgoing;
 pub use port::Port;
+pub use port_options::PORT_OPTIONS;
 pub use punctual_io::{Timer, now};
 pub use punctual_proto::{
     AcceptError, AccessMode, Aggressive, AppliesTo, BufferSize, BuiltInRtt, CONNECTION_OPTIONS,

@@ -2,10 +2,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
 use punctual_io::{UdpOptions, UdpSocket};
-use punctual_proto::ConfigError;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::config::PortConfig;
@@ -32,7 +30,7 @@ pub(crate) fn reserve(config: &PortConfig, shared: bool) -> Result<Socket, Error
 }
 
 fn reserve_at(local: SocketAddr, config: &PortConfig, shared: bool) -> Result<Socket, Error> {
-    check(config)?;
+    config.check()?;
     let socket = open(local, config, shared).map_err(|error| {
         io::Error::new(error.kind(), format!("cannot bind UDP port {local}: {error}"))
     })?;
@@ -47,20 +45,6 @@ pub(crate) fn adopt(socket: Socket, config: &PortConfig) -> io::Result<UdpSocket
 /// Lets further sockets bind the same port.
 pub(crate) fn let_share(socket: &Socket) -> io::Result<()> {
     share_port(socket)
-}
-
-fn check(config: &PortConfig) -> Result<(), ConfigError> {
-    let checks = [("ipttl", config.ttl, 1, "1 to 255 hops"), ("iptos", config.tos, 0, "0 to 255")];
-    for (option, value, least, expected) in checks {
-        if let Some(value) = value.filter(|value| !(least..=255).contains(value)) {
-            return Err(ConfigError { option, value: value.to_string(), expected });
-        }
-    }
-    if config.coalesce > LONGEST_COALESCE {
-        let value = format!("{:?}", config.coalesce);
-        return Err(ConfigError { option: "coalesce", value, expected: "0 to 100 ms" });
-    }
-    Ok(())
 }
 
 fn open(local: SocketAddr, config: &PortConfig, shared: bool) -> io::Result<Socket> {
@@ -149,10 +133,10 @@ fn share_port(_socket: &Socket) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "only Unix shares a port among several sockets"))
 }
 
-/// Beyond this, ACKs, which are due every 10 ms, come too late for any sender.
-const LONGEST_COALESCE: Duration = Duration::from_millis(100);
-const SEND_BUFFER: usize = 2 << 20;
-const RECEIVE_BUFFER: usize = 8 << 20;
+/// The default size of the send buffer, bytes.
+pub(crate) const SEND_BUFFER: usize = 2 << 20;
+/// The default size of the receive buffer, bytes.
+pub(crate) const RECEIVE_BUFFER: usize = 8 << 20;
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -2,12 +2,15 @@
 
 use std::net::SocketAddr;
 
-use punctual_proto::{CONNECTION_OPTIONS, Config, ConfigError, OptionPhase, OptionValue};
+use punctual_proto::{
+    CONNECTION_OPTIONS, Config, ConfigError, OptionPhase, OptionValue, TypedOption,
+};
 
 use crate::config::PortConfig;
 use crate::error::Error;
 use crate::listener::Listener;
 use crate::port::Port;
+use crate::port_options::PORT_OPTIONS;
 use crate::socket::Socket;
 
 /// A socket that takes options before it is bound, and then connects, by a call or a rendezvous, or
@@ -22,9 +25,11 @@ use crate::socket::Socket;
 /// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Config::default()).await?;
 /// let mut socket = UnconnectedSocket::default();
 /// socket.set_option("mss", 1_400)?;
+/// socket.set_option("ipttl", 32)?;
 /// let local = socket.bind("127.0.0.1:0".parse().unwrap()).await?;
 /// socket.set_option("streamid", "camera 1")?;
 /// assert!(socket.set_option("mss", 1_500).is_err(), "it is bound");
+/// assert!(socket.set_option("ipttl", 64).is_err(), "it is bound");
 ///
 /// let call = socket.connect(listener.local_addr());
 /// let (caller, accepted) = tokio::try_join!(call, listener.accept())?;
@@ -50,13 +55,13 @@ impl UnconnectedSocket {
         &self.config
     }
 
-    /// The value of the option with this name in [`CONNECTION_OPTIONS`]; `None` for an unknown
-    /// name, and for the passphrase, which is write-only.
+    /// The value of the option with this name in [`CONNECTION_OPTIONS`] or [`PORT_OPTIONS`];
+    /// `None` for an unknown name, and for the passphrase, which is write-only.
     pub fn option(&self, name: &str) -> Option<OptionValue> {
-        self.config.option(name)
+        self.config.option(name).or_else(|| self.port_config.option(name))
     }
 
-    /// Sets the option with this name in [`CONNECTION_OPTIONS`].
+    /// Sets the option with this name in [`CONNECTION_OPTIONS`] or [`PORT_OPTIONS`].
     ///
     /// Errors: as [`Config::with_option`]; also if the socket is bound and the option can only be
     /// set before that ([`OptionPhase::BeforeBinding`]). On an error nothing changes.
@@ -66,15 +71,20 @@ impl UnconnectedSocket {
         value: impl Into<OptionValue>,
     ) -> Result<(), ConfigError> {
         let value = value.into();
-        let info = CONNECTION_OPTIONS.iter().map(|option| option.info).find(|it| it.name == name);
-        if let Some(info) = info
+        let of_port = TypedOption::find(PORT_OPTIONS, name).map(|option| option.info);
+        let info = TypedOption::find(CONNECTION_OPTIONS, name).map(|option| option.info);
+        if let Some(info) = info.or(of_port)
             && info.phase == OptionPhase::BeforeBinding
             && self.port.is_some()
         {
             let expected = "set before the socket is bound";
             return Err(ConfigError { option: info.name, value: value.to_string(), expected });
         }
-        self.config = self.config.clone().with_option(name, value)?;
+        if of_port.is_some() {
+            self.port_config = self.port_config.clone().with_option(name, value)?;
+        } else {
+            self.config = self.config.clone().with_option(name, value)?;
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use punctual::AppliesTo;
+use punctual::{AppliesTo, OptionInfo, TypedOption};
 
 use crate::error::{Problem, UriError, ValueError};
 use crate::parts::Parts;
@@ -18,7 +18,7 @@ pub(crate) struct Key<T> {
     pub(crate) aliases: &'static [&'static str],
     /// The form of the value: unit and range, and the default unless `default` has it.
     pub(crate) value: &'static str,
-    /// The default, for an option of [`CONNECTION_OPTIONS`](punctual::CONNECTION_OPTIONS).
+    /// The default, for an option of a table of the library.
     pub(crate) default: Option<&'static str>,
     /// The unit of bare numbers, or the kind of the value.
     pub(crate) unit: &'static str,
@@ -42,13 +42,56 @@ impl<T> Key<T> {
         Self { name, aliases, value, unit: "", applies_to: None, default: None, about, effect }
     }
 
+    /// The key of an option that the library describes.
+    pub(crate) const fn described(
+        info: &OptionInfo,
+        aliases: &'static [&'static str],
+        set: fn(&mut T, &str) -> Result<(), ValueError>,
+    ) -> Self {
+        Self {
+            unit: info.unit,
+            applies_to: Some(info.applies_to),
+            default: Some(info.default),
+            ..Self::new(info.name, aliases, info.range, info.effect, Effect::Set(set))
+        }
+    }
+
     /// The form of the value and the default, for the help and for errors.
     pub(crate) fn form(&self) -> Cow<'static, str> {
         match self.default {
+            Some(default) if default.contains(' ') => {
+                format!("{}; default: {default}", self.value).into()
+            }
             Some(default) => format!("{}; default {default}", self.value).into(),
             None => self.value.into(),
         }
     }
+}
+
+/// The description of the option with this name in a table of the library.
+///
+/// Panics if the table does not have it: that is an error of compilation in the table of keys.
+pub(crate) const fn described<T>(
+    table: &'static [TypedOption<T>],
+    name: &str,
+) -> &'static OptionInfo {
+    let mut index = 0;
+    while index < table.len() {
+        let info = &table[index].info;
+        if is_same(info.name.as_bytes(), name.as_bytes()) {
+            return info;
+        }
+        index += 1;
+    }
+    panic!("the table of options has no option of this name")
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
 }
 
 /// The effect of a key.

@@ -1,7 +1,7 @@
 //! The keys of `srt://` URIs as a table for people and programs, generated from the rows that parse
 //! them.
 
-use punctual::{AppliesTo, CONNECTION_OPTIONS, OptionPhase};
+use punctual::{AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionPhase, PORT_OPTIONS};
 
 use crate::key::{Effect, Key};
 use crate::srt_keys::SRT_KEYS;
@@ -74,10 +74,16 @@ impl UriOption {
     }
 }
 
-/// The phase of an option. Options that no connection has belong to the UDP port and to QUIC.
+/// The phase of an option. Keys that are not in the library's tables belong to the address, to QUIC
+/// and to the program.
 fn phase_of(name: &str) -> OptionPhase {
-    let mut infos = CONNECTION_OPTIONS.iter().map(|option| option.info);
-    infos.find(|info| info.name == name).map_or(OptionPhase::BeforeBinding, |info| info.phase)
+    described().find(|info| info.name == name).map_or(OptionPhase::BeforeBinding, |info| info.phase)
+}
+
+/// The options of the library's tables: those of a connection and those of a UDP port.
+fn described() -> impl Iterator<Item = OptionInfo> {
+    let of_connection = CONNECTION_OPTIONS.iter().map(|option| option.info);
+    of_connection.chain(PORT_OPTIONS.iter().map(|option| option.info))
 }
 
 /// Range and default of `0 to 65535 ms; default 120ms`, without the unit.
@@ -159,8 +165,7 @@ mod tests {
             let line = PAGE.lines().find_map(|line| line.strip_prefix(&start));
             let line = line.unwrap_or_else(|| panic!("docs/options.md has no line `{start}`"));
             let (list, _) = line.split_once(';').unwrap_or((line, ""));
-            let infos = CONNECTION_OPTIONS.iter().map(|option| option.info);
-            let of_phase = infos.filter(|info| info.phase == phase);
+            let of_phase = described().filter(|info| info.phase == phase);
             let names: Vec<String> = of_phase.map(|info| format!("`{}`", info.name)).collect();
             assert_eq!(list, names.join(", "), "{start}");
         }

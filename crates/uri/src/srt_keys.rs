@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use punctual::{
-    AppliesTo, Bitrate, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionInfo,
-    OptionValue, Transmission,
+    AppliesTo, Bitrate, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionValue,
+    PORT_OPTIONS, Transmission,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in, parse_share,
@@ -13,13 +13,13 @@ use punctual_units::{
 use zeroize::Zeroizing;
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::key::{Effect, Key, described, number, switch};
 use crate::parts::split_host_port;
 use crate::srt::{Mode, SrtKeys};
 
 type Done = Result<(), ValueError>;
 
-/// A key that exists only in URIs, or that belongs to the UDP port.
+/// A key that exists only in URIs.
 macro_rules! key {
     ($name:literal $(| $alias:literal)* : $value:literal, $about:tt
         $([$unit:literal, $whom:ident])? => $effect:expr) => {
@@ -45,21 +45,23 @@ macro_rules! option {
     };
     ($name:literal $(| $alias:literal)* $(default $default:literal)? => $set:expr) => {
         {
-            const INFO: &OptionInfo = described($name);
-            Key {
-                unit: INFO.unit,
-                applies_to: Some(INFO.applies_to),
-                default: Some(option!(@default INFO $($default)?)),
-                ..Key::new(INFO.name, &[$($alias),*], INFO.range, INFO.effect, Effect::Set($set))
-            }
+            let key = Key::described(described(CONNECTION_OPTIONS, $name), &[$($alias),*], $set);
+            Key { $(default: Some($default),)? ..key }
         }
     };
-    (@default $info:ident $default:literal) => { $default };
-    (@default $info:ident) => { $info.default };
 }
 
-/// The keys of an `srt://` URI. The table of options describes the keys of a connection; a key that
-/// it does not have is a compile error.
+/// An option of [`PORT_OPTIONS`], whose value is read from text by a function.
+macro_rules! port_option {
+    ($name:literal $(| $alias:literal)*, $read:ident) => {
+        Key::described(described(PORT_OPTIONS, $name), &[$($alias),*], |keys, value| {
+            set_port_option(keys, $name, $read(value)?)
+        })
+    };
+}
+
+/// The keys of an `srt://` URI. The tables of options describe the keys of a connection and of a UDP
+/// port; a key that they do not have is a compile error.
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     key!("mode": "caller, listener or rendezvous; default: listener without a host, else caller",
         "role of this end; in a rendezvous both ends call (also: client, server)"
@@ -155,26 +157,12 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
             keep(&mut keys.weight, Ok(u16::try_from(weight).unwrap_or(u16::MAX))) })),
     option!("groupconnect", on_or_off),
     option!("groupminstabletimeo" | "groupstabtimeo", time_in_ms),
-    key!("udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",
-        "the UDP socket's send buffer" ["bytes", Port]
-        => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)))),
-    key!("udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default 8MiB",
-        "the UDP socket's receive buffer" ["bytes", Port]
-        => Effect::Set(|keys, value| {
-            keep(&mut keys.port_config.receive_buffer, buffer_bytes(value)) })),
-    key!("ipttl" | "ttl": "1 to 255; default: the system's", "time to live of the datagrams"
-        ["hops", Port]
-        => Effect::Set(|keys, value| keep(&mut keys.port_config.ttl, number(value, 1, 255)))),
-    key!("iptos" | "tos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"
-        ["", Port]
-        => Effect::Set(|keys, value| keep(&mut keys.port_config.tos, number(value, 0, 255)))),
-    key!("ipv6only": "0 or 1, or -1: the default; default 0", "whether [::] excludes IPv4"
-        ["switch", Port]
-        => Effect::Set(ipv6_only)),
-    key!("bindtodevice": "name of an interface; default none", "the interface to use, no other"
-        ["text", Port]
-        => Effect::Set(|keys, value| {
-            keep(&mut keys.port_config.device, Ok(value.to_owned())) })),
+    port_option!("udp_sndbuf" | "send_buffer_size", bytes),
+    port_option!("udp_rcvbuf" | "recv_buffer_size", bytes),
+    port_option!("ipttl" | "ttl", whole_number),
+    port_option!("iptos" | "tos", whole_number),
+    port_option!("ipv6only", on_or_off_or_unset),
+    port_option!("bindtodevice", text),
     key!("blocking": "", NON_BLOCKING => Effect::Ignored),
     key!("sndsyn": "", NON_BLOCKING => Effect::Ignored),
     key!("rcvsyn": "", NON_BLOCKING => Effect::Ignored),
@@ -392,29 +380,13 @@ fn payload_size(keys: &mut SrtKeys, value: &str) -> Done {
     set(keys, |config| config.with_payload_size(size))
 }
 
-/// The description of an option of a connection.
-const fn described(name: &str) -> &'static OptionInfo {
-    let mut index = 0;
-    while index < CONNECTION_OPTIONS.len() {
-        let info = &CONNECTION_OPTIONS[index].info;
-        if is_same(info.name.as_bytes(), name.as_bytes()) {
-            return info;
-        }
-        index += 1;
-    }
-    panic!("the table of options has no option of this name")
-}
-
-const fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
-        index += 1;
-    }
-    index == a.len() && index == b.len()
-}
-
 fn set_option(keys: &mut SrtKeys, name: &str, value: OptionValue) -> Done {
     set(keys, |config| config.with_option(name, value))
+}
+
+fn set_port_option(keys: &mut SrtKeys, name: &str, value: OptionValue) -> Done {
+    keys.port_config = std::mem::take(&mut keys.port_config).with_option(name, value)?;
+    Ok(())
 }
 
 type Read = Result<OptionValue, ValueError>;
@@ -429,6 +401,13 @@ fn word(value: &str) -> Read {
 
 fn on_or_off(value: &str) -> Read {
     Ok(switch(value)?.into())
+}
+
+fn on_or_off_or_unset(value: &str) -> Read {
+    match value {
+        "-1" => Ok(OptionValue::Number(-1)),
+        value => on_or_off(value),
+    }
 }
 
 fn time_in_ms(value: &str) -> Read {
@@ -556,14 +535,6 @@ fn found(keys: &mut SrtKeys, value: &[u8]) -> Done {
         Some(_) => Ok(()),
         None => Err(ValueError("it is empty".to_owned())),
     }
-}
-
-fn ipv6_only(keys: &mut SrtKeys, value: &str) -> Done {
-    keys.port_config.ipv6_only = match value {
-        "-1" => None,
-        value => Some(switch(value)?),
-    };
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use punctual::{
-    BufferSize, CryptoMode, KeyLength, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth,
+    BufferSize, CryptoMode, KeyLength, MaxBandwidth, PortConfig, RetransmitAlgorithm,
+    RetransmitBandwidth,
 };
 
 use super::*;
@@ -294,6 +295,21 @@ fn every_option_of_a_connection_is_a_key_and_its_default_changes_nothing() {
         if info.default != "none" && info.name != "latency" {
             let given = config(&format!("{}={}", info.name, info.default));
             assert_eq!(given, Config::default(), "{}={}", info.name, info.default);
+        }
+    }
+}
+
+#[test]
+fn every_option_of_a_udp_port_is_a_key_and_its_default_changes_nothing() {
+    for option in PORT_OPTIONS {
+        let info = option.info;
+        let key = SRT_KEYS.iter().find(|key| key.name == info.name);
+        let key = key.unwrap_or_else(|| panic!("`{}` is not a key of URIs", info.name));
+        assert_eq!((key.value, key.unit, key.about), (info.range, info.unit, info.effect));
+        // A default that the system chooses cannot be written.
+        if !["none", "the system's"].contains(&info.default) {
+            let given = apply(&format!("{}={}", info.name, info.default)).unwrap().port_config;
+            assert_eq!(option.get(&given), option.get(&PortConfig::default()), "{}", info.name);
         }
     }
 }

@@ -2,8 +2,8 @@
 //! typed access to its value.
 //!
 //! URIs, `punctual options`, the C library and the documentation use this table. A row of
-//! [`CONNECTION_OPTIONS`] gets and sets one option of a [`Config`]; the library has such rows for the
-//! options of a UDP port.
+//! [`CONNECTION_OPTIONS`] gets and sets one option of a [`Config`]; the library has such rows for
+//! the options of a UDP port.
 
 mod table;
 mod value;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual::{
-    BufferSize, Config, ConfigError, CryptoMode, KeyLength, MaxBandwidth, PortConfig,
-    RetransmitAlgorithm, RetransmitBandwidth, Transmission,
+    BufferSize, Config, ConfigError, CryptoMode, KeyLength, MaxBandwidth, OptionKind, OptionValue,
+    PORT_OPTIONS, PortConfig, RetransmitAlgorithm, RetransmitBandwidth, Transmission,
 };
 
 use super::{OptionNumber, Options, Value};
@@ -14,59 +14,59 @@ use super::{OptionNumber, Options, Value};
 const LARGEST_PAYLOAD: usize = 1_456;
 /// libsrt sets neither end of these ranges; longer times are cut.
 const LONGEST_LATENCY: i32 = 65_535;
+/// The largest buffer of a UDP socket, bytes: systems give less than libsrt's programs may ask for.
+const LARGEST_BUFFER: i64 = 1 << 30;
 
-impl Options {
-    /// The configuration of a connection with these options.
-    ///
-    /// Errors: options that contradict each other, or texts that cannot be read.
-    pub(crate) fn config(&self) -> Result<Config, ConfigError> {
-        let transmission = match (self.is_live(), self.is_message_mode()) {
-            (true, _) => Transmission::Live,
-            (false, true) => Transmission::Messages,
-            (false, false) => Transmission::Stream,
-        };
-        let mut config = match transmission {
-            Transmission::Live => self.defaults.config().clone(),
-            _ => Config::file(),
-        };
-        config = config.with_transmission(transmission);
-        for (&number, value) in &self.set {
-            config = apply(config, number, value)?;
-        }
-        for (name, value) in &self.own {
-            let text = value.to_text();
-            config = punctual_uri::set_option(config, name, &text).map_err(|_| ConfigError {
-                option: name,
-                value: text,
-                expected: "valid",
-            })?;
-        }
-        config.check()?;
-        Ok(config)
+/// The configuration of a connection with these options.
+///
+/// Errors: options that contradict each other, or texts that cannot be read.
+pub(super) fn config(options: &Options) -> Result<Config, ConfigError> {
+    let transmission = match (options.is_live(), options.is_message_mode()) {
+        (true, _) => Transmission::Live,
+        (false, true) => Transmission::Messages,
+        (false, false) => Transmission::Stream,
+    };
+    let mut config = match transmission {
+        Transmission::Live => options.defaults.config().clone(),
+        _ => Config::file(),
+    };
+    config = config.with_transmission(transmission);
+    for (&number, value) in &options.set {
+        config = apply(config, number, value)?;
     }
+    for (name, value) in &options.own {
+        let text = value.to_text();
+        config = punctual_uri::set_option(config, name, &text).map_err(|_| ConfigError {
+            option: name,
+            value: text,
+            expected: "valid",
+        })?;
+    }
+    config.check()?;
+    Ok(config)
+}
 
-    /// The configuration of a UDP port with these options, bound to `local`.
-    pub(crate) fn port_config(&self, local: SocketAddr) -> PortConfig {
-        let positive = |number| u32::try_from(self.int(number)).ok();
-        let size = |number: OptionNumber| {
-            self.set.get(&number).and_then(|value| usize::try_from(value.number()).ok())
-        };
-        let defaults = self.defaults.port();
-        let device = self.get(OptionNumber::BINDTODEVICE).unwrap_or(Value::Int(0));
-        let device = String::from_utf8_lossy(device.bytes()).into_owned();
-        PortConfig {
-            local: Some(local),
-            send_buffer: size(OptionNumber::UDP_SNDBUF).or(defaults.send_buffer),
-            receive_buffer: size(OptionNumber::UDP_RCVBUF).or(defaults.receive_buffer),
-            ttl: positive(OptionNumber::IPTTL).filter(|ttl| (1..=255).contains(ttl)),
-            tos: positive(OptionNumber::IPTOS).filter(|&tos| tos <= 255),
-            ipv6_only: match self.int(OptionNumber::IPV6ONLY) {
-                -1 => None,
-                only => Some(only != 0),
-            },
-            device: Some(device).filter(|device| !device.is_empty()),
-            ..defaults.clone()
+/// The configuration of a UDP port with these options, bound to `local`.
+pub(super) fn port_config(options: &Options, local: SocketAddr) -> PortConfig {
+    let mut config = PortConfig { local: Some(local), ..options.defaults.port().clone() };
+    for option in PORT_OPTIONS {
+        let number = option.info.libsrt.map(|number| OptionNumber(number.into()));
+        if let Some(value) = number.and_then(|number| options.set.get(&number)) {
+            // libsrt also takes values without an effect, which leave the default.
+            config =
+                option.set(config.clone(), &port_value(value, option.info.kind)).unwrap_or(config);
         }
+    }
+    config
+}
+
+/// The value of an option of a UDP port.
+fn port_value(value: &Value, kind: OptionKind) -> OptionValue {
+    match (kind, value.number()) {
+        (OptionKind::Text, _) => String::from_utf8_lossy(value.bytes()).as_ref().into(),
+        // libsrt takes any number: -1 is the default, and all others but 0 are on.
+        (OptionKind::Switch, on) if on != -1 => OptionValue::Switch(on != 0),
+        (_, number) => OptionValue::Number(number.min(LARGEST_BUFFER)),
     }
 }
 

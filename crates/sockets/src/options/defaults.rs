@@ -1,6 +1,8 @@
 //! Defaults for programs that cannot set options.
 
-use punctual::{CONNECTION_OPTIONS, Config, OptionKind, OptionValue, PortConfig};
+use punctual::{
+    CONNECTION_OPTIONS, Config, OptionKind, OptionValue, PORT_OPTIONS, PortConfig, TypedOption,
+};
 use punctual_uri::{Target, Uri};
 
 use super::table::{OwnRow, Row};
@@ -53,7 +55,10 @@ impl Defaults {
     }
 
     fn value(&self, name: &str, kind: Kind) -> Option<Value> {
-        let option = CONNECTION_OPTIONS.iter().find(|option| option.info.name == name)?;
+        if let Some(option) = TypedOption::find(PORT_OPTIONS, name) {
+            return convert(&option.get(&self.port)?, kind, option.info.kind);
+        }
+        let option = TypedOption::find(CONNECTION_OPTIONS, name)?;
         convert(&option.get(&self.config)?, kind, option.info.kind)
     }
 }
@@ -91,11 +96,16 @@ mod tests {
 
     #[test]
     fn the_users_defaults_are_shown_and_apply() {
-        let defaults = Defaults::parse("latency=300&retransmitalgo=deadline").unwrap();
-        let options = Options::new(Arc::new(defaults));
+        let defaults = Defaults::parse("latency=300&retransmitalgo=deadline&ipttl=32").unwrap();
+        let mut options = Options::new(Arc::new(defaults));
         assert_eq!(options.int(OptionNumber::LATENCY), 300);
         assert_eq!(options.int(OptionNumber::RETRANSMITALGO), 2);
         assert_eq!(options.int(OptionNumber::MSS), 1_500);
+        assert_eq!((options.int(OptionNumber::IPTTL), options.int(OptionNumber::IPTOS)), (32, -1));
+        let local = "127.0.0.1:0".parse().unwrap();
+        assert_eq!(options.port_config(local).ttl, Some(32));
+        options.set(OptionNumber::IPTTL, Value::Int(64)).unwrap();
+        assert_eq!(options.port_config(local).ttl, Some(64));
         let error = Defaults::parse("latncy=1").unwrap_err();
         assert!(error.contains("latncy"), "{error}");
     }

@@ -6,12 +6,15 @@ mod table;
 mod value;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use punctual::{CONNECTION_OPTIONS, Config, ConfigError, OptionPhase, PortConfig, TypedOption};
+
 pub use self::defaults::Defaults;
+pub(crate) use self::table::MAX_LIVE_PAYLOAD;
 pub use self::table::OptionNumber;
 use self::table::{Access, OwnRow, QUERY, own, row};
-pub(crate) use self::table::{MAX_LIVE_PAYLOAD, Phase};
 pub use self::value::{Kind, Value};
 use crate::code::Code;
 
@@ -45,9 +48,9 @@ pub fn kind(number: OptionNumber) -> Option<Kind> {
 }
 
 /// The last phase in which an option can be set; `None` if it cannot be set or does not exist.
-pub(crate) fn phase(number: OptionNumber) -> Option<Phase> {
+pub(crate) fn phase(number: OptionNumber) -> Option<OptionPhase> {
     if number == QUERY {
-        return Some(Phase::BeforeBinding);
+        return Some(OptionPhase::BeforeBinding);
     }
     match row(number) {
         Some(row) => (row.access != Access::Read).then_some(row.phase),
@@ -56,12 +59,9 @@ pub(crate) fn phase(number: OptionNumber) -> Option<Phase> {
 }
 
 /// The last phase in which an option of our own can be set.
-fn own_phase(own: &OwnRow) -> Phase {
-    let info = punctual::CONNECTION_OPTIONS.iter().find(|it| it.info.name == own.name);
-    match info.map(|option| option.info.phase) {
-        Some(punctual::OptionPhase::AnyTime) => Phase::AnyTime,
-        _ => Phase::BeforeConnecting,
-    }
+fn own_phase(own: &OwnRow) -> OptionPhase {
+    let option = TypedOption::find(CONNECTION_OPTIONS, own.name);
+    option.map_or(OptionPhase::BeforeConnecting, |option| option.info.phase)
 }
 
 impl Options {
@@ -136,6 +136,18 @@ impl Options {
         options
     }
 
+    /// The configuration of a connection with these options.
+    ///
+    /// Errors: options that contradict each other, or texts that cannot be read.
+    pub(crate) fn config(&self) -> Result<Config, ConfigError> {
+        apply::config(self)
+    }
+
+    /// The configuration of a UDP port with these options, bound to `local`.
+    pub(crate) fn port_config(&self, local: SocketAddr) -> PortConfig {
+        apply::port_config(self, local)
+    }
+
     /// Whether the connection carries messages, and not a stream of bytes.
     pub(crate) fn is_message_mode(&self) -> bool {
         self.is_on(OptionNumber::MESSAGEAPI)
@@ -147,7 +159,7 @@ impl Options {
     }
 
     fn set_own(&mut self, own: &'static OwnRow, value: Value) -> Result<(), Code> {
-        let config = punctual::Config::default();
+        let config = Config::default();
         let set = punctual_uri::set_option(config, own.name, &value.to_text());
         set.map_err(|_| Code::InvalidParameter)?;
         self.own.insert(own.name, value);

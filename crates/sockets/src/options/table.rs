@@ -1,5 +1,7 @@
 //! The table of options: number, type, access, phase, default and valid values, all libsrt's.
 
+use punctual::OptionPhase;
+
 use super::value::{Kind, Value};
 
 /// The name of an option: its number in libsrt's `SRT_SOCKOPT`.
@@ -14,14 +16,6 @@ pub(crate) enum Access {
     Write,
 }
 
-/// The phase until which an option can be set.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Phase {
-    BeforeBinding,
-    BeforeConnecting,
-    AnyTime,
-}
-
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
@@ -30,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) access: Access,
-    pub(crate) phase: Phase,
+    pub(crate) phase: OptionPhase,
     pub(crate) default: Default,
     pub(crate) valid: fn(&Value) -> bool,
 }
@@ -70,7 +64,7 @@ macro_rules! table {
             name: $name,
             kind: Kind::$kind,
             access: Access::$access,
-            phase: Phase::$phase,
+            phase: OptionPhase::$phase,
             default: $default,
             valid: $valid,
         } ),*];
@@ -216,7 +210,7 @@ pub(crate) fn own(number: OptionNumber) -> Option<&'static OwnRow> {
 
 #[cfg(test)]
 mod tests {
-    use punctual::CONNECTION_OPTIONS;
+    use punctual::{CONNECTION_OPTIONS, PORT_OPTIONS};
 
     use super::*;
 
@@ -237,12 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_of_the_table_of_connection_options() {
-        for info in CONNECTION_OPTIONS.iter().map(|option| option.info) {
+    fn numbers_names_and_phases_are_those_of_the_librarys_tables() {
+        let of_port = PORT_OPTIONS.iter().map(|option| option.info);
+        for info in CONNECTION_OPTIONS.iter().map(|option| option.info).chain(of_port) {
             match info.libsrt {
                 Some(number) => {
                     let row = row(OptionNumber(i32::from(number))).unwrap();
-                    assert_eq!(row.name, info.name);
+                    assert_eq!((row.name, row.phase), (info.name, info.phase));
                 }
                 None => assert!(OWN.iter().any(|own| own.name == info.name), "{}", info.name),
             }

@@ -1,12 +1,12 @@
 //! Setting and reading the options of a socket.
 
-use punctual::{ConnectionInfo, Socket as Connection};
+use punctual::{ConnectionInfo, OptionPhase, Socket as Connection};
 
 use super::link::Link;
 use super::{Socket, SocketState, Stage};
 use crate::code::{Code, Failure};
 use crate::events::Events;
-use crate::options::{OptionNumber, Phase, Value, phase};
+use crate::options::{OptionNumber, Value, phase};
 use crate::ports::LocalPort;
 
 impl Socket {
@@ -16,10 +16,10 @@ impl Socket {
         let mut state = self.lock();
         let last = phase(number).ok_or(Code::InvalidParameter)?;
         match (&state.stage, last) {
-            (Stage::Init, _) | (_, Phase::AnyTime) => {}
-            (_, Phase::BeforeBinding) => return Err(Code::Bound.into()),
-            (Stage::Opened, Phase::BeforeConnecting) => {}
-            (_, Phase::BeforeConnecting) => return Err(Code::Connected.into()),
+            (Stage::Init, _) | (_, OptionPhase::AnyTime) => {}
+            (_, OptionPhase::BeforeBinding) => return Err(Code::Bound.into()),
+            (Stage::Opened, OptionPhase::BeforeConnecting) => {}
+            (_, OptionPhase::BeforeConnecting) => return Err(Code::Connected.into()),
         }
         let mut options = state.options.clone();
         options.set(number, value)?;
@@ -138,7 +138,7 @@ fn millis(time: std::time::Duration) -> u64 {
 /// The present options of a connection, with those of `wanted` that can change at any time.
 fn follow(mut present: punctual::Config, wanted: &punctual::Config) -> punctual::Config {
     for option in punctual::CONNECTION_OPTIONS {
-        if option.info.phase != punctual::OptionPhase::AnyTime {
+        if option.info.phase != OptionPhase::AnyTime {
             continue;
         }
         if let Some(value) = option.get(wanted)
