@@ -22,7 +22,7 @@ use super::recv::ReceiveHalf;
 use super::rtt::RttTracker;
 use super::send::{SendHalf, Verdict, timestamp};
 use super::signals::Signals;
-use super::timer::{Timer, TimerTable};
+use super::timer::{Cause, Timer, TimerTable};
 use crate::config::{Config, Transmission};
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
@@ -64,27 +64,6 @@ struct PacketRoom {
     payload: usize,
     /// Words of the longest loss list.
     loss_list: usize,
-}
-
-/// The reason to set timers again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Cause {
-    /// A data packet arrived, or an ACK, a NAK or a key message was written.
-    Data,
-    /// The timer of the next delivery fired.
-    DeliveryDue,
-    /// The copy of a NAK arrived, which changes nothing but perhaps the traced drift of the peer's
-    /// clock, as each control packet may.
-    NakCopyArrived,
-    /// The copy of a NAK was written.
-    NakCopyWritten,
-    /// The application submitted a message.
-    Submitted,
-    /// All packets were written that can be sent now. Control packets have set the timers of the
-    /// receiving half.
-    Written,
-    /// Anything else: every timer may have changed.
-    Other,
 }
 
 /// The output of one call: the time of its packets, and the buffer that takes their datagrams.

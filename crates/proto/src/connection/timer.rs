@@ -33,6 +33,27 @@ pub(crate) enum Timer {
     Linger,
 }
 
+/// The reason to set timers again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Cause {
+    /// A data packet arrived, or an ACK, a NAK or a key message was written.
+    Data,
+    /// The timer of the next delivery fired.
+    DeliveryDue,
+    /// The copy of a NAK arrived, which changes nothing but perhaps the traced drift of the peer's
+    /// clock, as each control packet may.
+    NakCopyArrived,
+    /// The copy of a NAK was written.
+    NakCopyWritten,
+    /// The application submitted a message.
+    Submitted,
+    /// All packets were written that can be sent now. Control packets have set the timers of the
+    /// receiving half.
+    Written,
+    /// Anything else: every timer may have changed.
+    Other,
+}
+
 const COUNT: usize = Timer::Linger as usize + 1;
 
 /// The due time of each timer; `NEVER` for one that is stopped. Plain instants, because the least

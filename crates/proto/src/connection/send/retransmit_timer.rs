@@ -70,8 +70,8 @@ impl RetransmitTimer {
         self.last_timeout = None;
     }
 
-    /// The instant at which the timeout expires, with `flight` packets in flight, if an answer takes
-    /// `wait` at most.
+    /// The instant at which the timeout expires, with `flight` packets in flight, if an answer
+    /// takes `wait` at most.
     pub(super) fn next(
         &self,
         recovery: LossRecovery,
