@@ -1,6 +1,7 @@
 //! The house rules that no other tool holds, as tests over the sources.
 
 mod prose;
+mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

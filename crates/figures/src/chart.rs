@@ -106,4 +106,20 @@ impl Chart {
     fn last(&mut self) -> &mut Panel {
         self.panels.last_mut().expect("a chart has a panel from the start")
     }
+
+    /// The chart as a PNG image on white, `width` pixels wide.
+    ///
+    /// The bytes are the same each time with the same fonts.
+    ///
+    /// # Errors
+    ///
+    /// See [`PngError`](crate::PngError).
+    #[cfg(feature = "png")]
+    pub fn to_png(
+        &self,
+        width: u32,
+        fonts: &crate::png::Fonts,
+    ) -> Result<Vec<u8>, crate::png::PngError> {
+        crate::png::png(self, width, fonts)
+    }
 }

@@ -81,28 +81,19 @@ const COMMON: [&str; 9] = [
     "Segoe UI",
 ];
 
-impl Chart {
-    /// The chart as a PNG image on white, `width` pixels wide.
-    ///
-    /// The bytes are the same each time with the same fonts.
-    ///
-    /// # Errors
-    ///
-    /// See [`PngError`].
-    pub fn to_png(&self, width: u32, fonts: &Fonts) -> Result<Vec<u8>, PngError> {
-        if !(100..=10_000).contains(&width) {
-            return Err(PngError::Size(width));
-        }
-        let options =
-            usvg::Options { fontdb: Arc::clone(&fonts.database), ..usvg::Options::default() };
-        let tree = usvg::Tree::from_str(&self.to_svg(Theme::Light), &options)
-            .map_err(|error| PngError::Image(error.to_string()))?;
-        let size = tree.size().to_int_size().scale_to_width(width).ok_or(PngError::Size(width))?;
-        let mut image =
-            tiny_skia::Pixmap::new(size.width(), size.height()).ok_or(PngError::Size(width))?;
-        let scale = size.width() as f32 / tree.size().width();
-        let transform = tiny_skia::Transform::from_scale(scale, scale);
-        resvg::render(&tree, transform, &mut image.as_mut());
-        image.encode_png().map_err(|error| PngError::Image(error.to_string()))
+/// The chart as a PNG image on white, `width` pixels wide.
+pub(crate) fn png(chart: &Chart, width: u32, fonts: &Fonts) -> Result<Vec<u8>, PngError> {
+    if !(100..=10_000).contains(&width) {
+        return Err(PngError::Size(width));
     }
+    let options = usvg::Options { fontdb: Arc::clone(&fonts.database), ..usvg::Options::default() };
+    let tree = usvg::Tree::from_str(&chart.to_svg(Theme::Light), &options)
+        .map_err(|error| PngError::Image(error.to_string()))?;
+    let size = tree.size().to_int_size().scale_to_width(width).ok_or(PngError::Size(width))?;
+    let mut image =
+        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or(PngError::Size(width))?;
+    let scale = size.width() as f32 / tree.size().width();
+    let transform = tiny_skia::Transform::from_scale(scale, scale);
+    resvg::render(&tree, transform, &mut image.as_mut());
+    image.encode_png().map_err(|error| PngError::Image(error.to_string()))
 }

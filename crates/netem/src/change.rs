@@ -7,6 +7,7 @@ use punctual_units::Bitrate;
 use crate::codel::Discipline;
 use crate::config::{Jitter, LinkConfig, QueueLimit, Reorder};
 use crate::loss::Loss;
+use crate::text::{LinkTextError, key};
 
 /// A new value for one parameter of a [`LinkConfig`], from a timeline, an option of a command, or a
 /// plan.
@@ -58,5 +59,29 @@ impl Change {
             Self::Duplicate(share) => config.duplicate = *share,
             Self::Corrupt(share) => config.corrupt = *share,
         }
+    }
+
+    /// Reads a parameter's new value.
+    ///
+    /// | key | value |
+    /// |---|---|
+    /// | `loss` | `5%`, `2%:8`, `p,r,good,bad`, `every:100:3:7`, `every:10s:50`, `list:3,7-9`... |
+    /// | `burst-loss` | `2%:8`, `0.5%,10%,0.1%,40%`: of these the ones with bursts by chance |
+    /// | `delay` | `20ms`; bare numbers are milliseconds |
+    /// | `jitter` | `4ms`, `uniform:4ms`, `pareto:4ms`, `none` |
+    /// | `overtake` | `on`, `off`: the contrary of [`keep_order`](crate::LinkConfig::keep_order) |
+    /// | `rate` | `20Mbps`, `unlimited`; bare numbers are bits a second |
+    /// | `queue` | `1000`, `300ms`, `64KiB`, `unlimited` |
+    /// | `codel` | `5ms:100ms`, `on`, `off` |
+    /// | `mtu` | `1500`, `none`: bytes |
+    /// | `overhead` | `38`, `-28`: bytes a packet |
+    /// | `reorder` | `1%` (by 10 ms), `1%:10ms`, `ahead:1%:10ms`, `none` |
+    /// | `duplicate`, `corrupt` | `1%` |
+    ///
+    /// More is said with [`Loss`](crate::Loss), [`Jitter`](crate::Jitter),
+    /// [`QueueLimit`](crate::QueueLimit), [`Discipline`](crate::Discipline) and
+    /// [`Reorder`](crate::Reorder).
+    pub fn parse(key: &str, value: &str) -> Result<Self, LinkTextError> {
+        key::change(key, value)
     }
 }

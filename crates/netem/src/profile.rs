@@ -1,6 +1,7 @@
 //! A link with all that happens to it, and both ways of a path.
 
 use crate::config::LinkConfig;
+use crate::text::{LinkTextError, key, words};
 use crate::timeline::Timeline;
 use crate::trace::Trace;
 
@@ -50,5 +51,24 @@ impl LinkProfile {
     #[must_use]
     pub fn with_trace(self, trace: Option<Trace>) -> Self {
         Self { trace, ..self }
+    }
+
+    /// Gives a parameter a value: each key of [`Change::parse`], and `at` for
+    /// [events](crate::Event) that are added to the timeline.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), LinkTextError> {
+        key::set_one_way(self, key, value)
+    }
+
+    /// The link in a line for people: `delay 25 ms, loss 2 % in bursts`.
+    pub fn in_words(&self) -> String {
+        words::in_words(self)
+    }
+}
+
+impl PathProfile {
+    /// Gives a parameter a value both ways: each key of [`LinkProfile::set`], and `rtt`, half of
+    /// which becomes the delay of each way; with `-up` or `-down` behind it, one way only.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), LinkTextError> {
+        key::set_both_ways(self, key, value)
     }
 }

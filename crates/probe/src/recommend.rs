@@ -10,6 +10,7 @@ use crate::measurement::{Distribution, Measurement};
 use crate::model::{Rounds, TimedRounds};
 use crate::probe::recommended;
 use crate::step::scaled;
+use crate::uris::{self, Uris};
 use crate::why;
 
 /// The user's requirements of the stream.
@@ -65,6 +66,16 @@ pub struct Recommendation {
     pub warnings: Vec<String>,
 }
 
+impl Recommendation {
+    /// URIs to call `address`, a host and port, with these settings. The scheme is `srt`, or
+    /// `srt+quic`, which other programs do not speak. `extra` are more keys and values in the form
+    /// of a URI, such as the stream ID. With a `mode` among them the two ends meet in a rendezvous,
+    /// and the URI of the other one has `HERE` for this end's host.
+    pub fn uris(&self, scheme: &str, address: &str, extra: &[(String, String)]) -> Uris {
+        uris::uris(self, scheme, address, extra)
+    }
+}
+
 /// The variability of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkKind {
@@ -90,6 +101,16 @@ pub enum Algorithm {
     Efficient,
     /// Retransmits on every NAK; 0.
     Aggressive,
+}
+
+impl Algorithm {
+    /// libsrt's number for it \[retransmitalgo\].
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Aggressive => 0,
+            Self::Efficient => 1,
+        }
+    }
 }
 
 /// The reason for a setting.

@@ -174,7 +174,7 @@ fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
 
 #[cfg(feature = "quic")]
 fn bare_quic(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
-    QuicTarget::new(parts)
+    quic_messages::target(parts)
 }
 
 #[cfg(not(feature = "quic"))]

@@ -51,37 +51,35 @@ pub(crate) const MESSAGE_KEYS: &[Key<MessageKeys>] = &[
     ),
 ];
 
-impl QuicTarget {
-    /// Checks the parts of a `quic://` URI.
-    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
-        let port = parts.required_port()?;
-        let [quic_parts, own_parts] = parts.split_query(|key| find(QUIC_KEYS, key).is_some());
-        if let Some((key, _)) =
-            own_parts.query.iter().find(|(key, _)| find(MESSAGE_KEYS, key).is_none())
-        {
-            let all = names(MESSAGE_KEYS).chain(names(QUIC_KEYS));
-            return Err(parts.error(unknown_among(all, key)));
-        }
-        let (mut quic, mut own) = (QuicKeys::default(), MessageKeys::default());
-        apply_query(QUIC_KEYS, &quic_parts, &mut quic)?;
-        apply_query(MESSAGE_KEYS, &own_parts, &mut own)?;
-        let quic = quic.with_default_congestion(DEFAULT_CONGESTION);
-        let host = parts.host.clone();
-        let listen = own.listen.unwrap_or(host.is_empty());
-        if host.is_empty() && !listen {
-            let hint = "`listen=0` needs one to call: `quic://host:443`";
-            return Err(parts.error(Problem::NoHost(hint)));
-        }
-        let config = match (listen, own.carry) {
-            (true, None) => quic.listener(&host, MESSAGE_PROTOCOLS),
-            (true, Some(protocol)) => quic.listener(&host, &[protocol]),
-            (false, carry) => quic.caller(&host, &[carry.unwrap_or(Protocol::Datagrams)]),
-        };
-        let (config, warnings) = config.map_err(|problem| parts.error(problem))?;
-        let carriage = Carriage::Quic(Arc::new(config));
-        let port_config = punctual::PortConfig { carriage, ..Default::default() };
-        Ok(Self { host, port, listen, port_config, warnings })
+/// Checks the parts of a `quic://` URI.
+pub(crate) fn target(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
+    let port = parts.required_port()?;
+    let [quic_parts, own_parts] = parts.split_query(|key| find(QUIC_KEYS, key).is_some());
+    if let Some((key, _)) =
+        own_parts.query.iter().find(|(key, _)| find(MESSAGE_KEYS, key).is_none())
+    {
+        let all = names(MESSAGE_KEYS).chain(names(QUIC_KEYS));
+        return Err(parts.error(unknown_among(all, key)));
     }
+    let (mut quic, mut own) = (QuicKeys::default(), MessageKeys::default());
+    apply_query(QUIC_KEYS, &quic_parts, &mut quic)?;
+    apply_query(MESSAGE_KEYS, &own_parts, &mut own)?;
+    let quic = quic.with_default_congestion(DEFAULT_CONGESTION);
+    let host = parts.host.clone();
+    let listen = own.listen.unwrap_or(host.is_empty());
+    if host.is_empty() && !listen {
+        let hint = "`listen=0` needs one to call: `quic://host:443`";
+        return Err(parts.error(Problem::NoHost(hint)));
+    }
+    let config = match (listen, own.carry) {
+        (true, None) => quic.listener(&host, MESSAGE_PROTOCOLS),
+        (true, Some(protocol)) => quic.listener(&host, &[protocol]),
+        (false, carry) => quic.caller(&host, &[carry.unwrap_or(Protocol::Datagrams)]),
+    };
+    let (config, warnings) = config.map_err(|problem| parts.error(problem))?;
+    let carriage = Carriage::Quic(Arc::new(config));
+    let port_config = punctual::PortConfig { carriage, ..Default::default() };
+    Ok(QuicTarget { host, port, listen, port_config, warnings })
 }
 
 /// The default of `quiccc`: nothing else limits the rate of bare messages.
@@ -92,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{Target, Uri};
 
-    fn target(rest: &str) -> QuicTarget {
+    fn parsed(rest: &str) -> QuicTarget {
         match format!("quic://{rest}").parse::<Uri>().unwrap().target {
             Target::Quic(target) => *target,
             other => panic!("{other:?}"),
@@ -112,16 +110,16 @@ mod tests {
 
     #[test]
     fn without_a_host_it_listens_and_with_one_it_calls() {
-        assert!(target(":443").listen && target("10.0.0.7:443?listen=1").listen);
-        let caller = target("host:443?insecure=1&carry=stream");
+        assert!(parsed(":443").listen && parsed("10.0.0.7:443?listen=1").listen);
+        let caller = parsed("host:443?insecure=1&carry=stream");
         assert!(!caller.listen);
         assert!(caller.warnings[0].contains("not verified"));
     }
 
     #[test]
     fn the_rate_is_limited_by_bbr_unless_the_uri_says_otherwise() {
-        assert_eq!(congestion(&target(":443")), CongestionControl::Bbr);
-        assert_eq!(congestion(&target("h:443?insecure=1&quiccc=none")), CongestionControl::None);
+        assert_eq!(congestion(&parsed(":443")), CongestionControl::Bbr);
+        assert_eq!(congestion(&parsed("h:443?insecure=1&quiccc=none")), CongestionControl::None);
     }
 
     #[test]

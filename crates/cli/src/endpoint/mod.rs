@@ -3,6 +3,7 @@
 mod admission;
 mod byte_writer;
 mod bytes;
+mod connection;
 mod cut;
 mod datagrams;
 mod end_log;
@@ -27,12 +28,9 @@ mod tcp;
 mod udp;
 mod writer;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use punctual::Listener;
-use punctual_uri::Limits;
-
+pub(crate) use connection::Connection;
 pub(crate) use end_log::EndLog;
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
@@ -43,26 +41,6 @@ pub(crate) use resumed::ResumedStream;
 pub(crate) use srt_end::{Row, SrtEnd};
 pub(crate) use stats_end::StatsEnd;
 pub(crate) use writer::Writer;
-
-/// An open end: one connection to a peer, one UDP socket, one file.
-pub(crate) struct Connection {
-    /// Its number in reports: the socket ID of SRT, or a number from 1 up.
-    pub(crate) id: u64,
-    /// The source of messages.
-    pub(crate) reader: Reader,
-    /// The destination of messages.
-    pub(crate) writer: Writer,
-    /// The SRT connection or group, if it is one.
-    pub(crate) socket: Option<SrtEnd>,
-    /// The listener that accepts further links of a group while this connection exists.
-    pub(crate) _listener: Option<Arc<Listener>>,
-    /// The limits of what is written to it.
-    pub(crate) limits: Limits,
-    /// The messages that it has carried.
-    pub(crate) traffic: Arc<Traffic>,
-    /// The log for its end.
-    pub(crate) log: Arc<EndLog>,
-}
 
 /// The messages that a connection has carried, without anything that its protocol adds.
 #[derive(Debug, Default)]

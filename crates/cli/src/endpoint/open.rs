@@ -3,13 +3,12 @@
 use std::io::{Cursor, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use punctual::{Accepted, Group, Listener, Port, Socket};
+use punctual::{Accepted, Listener, Port};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::args::Pace;
@@ -24,9 +23,7 @@ use crate::endpoint::paced::{Clock, PacedReader};
 #[cfg(feature = "quic")]
 use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
-use crate::endpoint::{
-    Connection, EndLog, Reader, ResumedStream, SrtEnd, Writer, group, srt, tcp, udp,
-};
+use crate::endpoint::{Connection, EndLog, Reader, ResumedStream, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
 use crate::stream_ids::AllowedStreamIds;
 use crate::warnings;
@@ -283,65 +280,6 @@ impl Opener {
     /// Stops listening.
     pub(crate) fn close_listener(&mut self) {
         self.listener = AnyListener::None;
-    }
-}
-
-impl Connection {
-    fn new(reader: Reader, writer: Writer, log: &Arc<EndLog>) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(1);
-        let id = COUNT.fetch_add(1, Ordering::Relaxed);
-        let (traffic, log) = (Arc::default(), Arc::clone(log));
-        let limits = Limits::default();
-        Self { id, reader, writer, socket: None, _listener: None, limits, traffic, log }
-    }
-
-    fn srt(socket: Socket, resumed: Option<&ResumedStream>, log: &Arc<EndLog>) -> Self {
-        log.connected(|| srt::announce(&socket));
-        let resumed = resumed.filter(|_| socket.info().resumable);
-        let reader = match resumed.and_then(|stream| stream.reader(socket.clone())) {
-            Some(reader) => Reader::Resumed(reader),
-            None => Reader::srt(socket.clone()),
-        };
-        let mut connection = Self::new(reader, Writer::srt(socket.clone()), log);
-        connection.id = socket.info().socket_id.value().into();
-        connection.socket = Some(SrtEnd::Socket(socket));
-        connection
-    }
-
-    fn group(group: Group, log: &Arc<EndLog>) -> Self {
-        let reader = Reader::Group(group.clone());
-        let mut connection = Self::new(reader, Writer::Group(group.clone()), log);
-        connection.id = group.id().into();
-        connection.socket = Some(SrtEnd::Group(group));
-        connection
-    }
-
-    #[cfg(feature = "quic")]
-    fn quic(connection: punctual::quic::QuicConnection, log: &Arc<EndLog>) -> Self {
-        Self::new(Reader::Quic(connection.clone()), Writer::Quic(connection), log)
-    }
-
-    /// Limits apply to what is read at a source, and to what is written at a destination.
-    fn tcp(
-        stream: TcpStream,
-        role: Role,
-        target: &TcpTarget,
-        message_size: usize,
-        log: &Arc<EndLog>,
-    ) -> Self {
-        let (read, write) = stream.into_split();
-        let (limits, size) = (target.limits, target.limits.io_size);
-        let read: ByteStream = match role {
-            Role::Source => LimitedStream::within(&limits, Box::new(read)),
-            Role::Destination => Box::new(read),
-        };
-        let reader = Reader::Bytes(ByteReader::new(read, message_size).with_read_size(size));
-        let writer = Writer::Bytes(ByteWriter::new(Box::new(write)).with_write_size(size));
-        let connection = Self::new(reader, writer, log);
-        match role {
-            Role::Source => connection,
-            Role::Destination => Self { limits, ..connection },
-        }
     }
 }
 

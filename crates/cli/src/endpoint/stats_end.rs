@@ -2,7 +2,7 @@
 
 use punctual_stats::QuicStatistics;
 
-use crate::endpoint::{Connection, Row, SrtEnd};
+use crate::endpoint::{Row, SrtEnd};
 
 /// An end with statistics.
 pub(crate) enum StatsEnd {
@@ -11,18 +11,6 @@ pub(crate) enum StatsEnd {
     /// A QUIC connection without SRT, with its number in reports.
     #[cfg(feature = "quic")]
     Quic(u32, punctual::quic::QuicConnection),
-}
-
-impl Connection {
-    /// The end whose statistics this connection has; `None` for files, pipes, TCP and UDP.
-    pub(crate) fn stats_end(&self) -> Option<StatsEnd> {
-        #[cfg(feature = "quic")]
-        if let crate::endpoint::Writer::Quic(connection) = &self.writer {
-            let id = u32::try_from(self.id).unwrap_or(u32::MAX);
-            return Some(StatsEnd::Quic(id, connection.clone()));
-        }
-        self.socket.clone().map(StatsEnd::Srt)
-    }
 }
 
 impl StatsEnd {

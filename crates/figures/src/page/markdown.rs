@@ -3,40 +3,35 @@
 use super::table::{Align, Column, Table};
 use super::text::{Span, Text};
 
-impl Table {
-    /// The table as GitHub-flavoured Markdown: its caption as a strong line, an empty line, and the
-    /// rows. A common head of several columns is repeated in the head of each of them.
-    pub fn to_markdown(&self) -> String {
-        let mut lines = Vec::new();
-        if !self.caption.is_empty() {
-            lines.push(format!("**{}**", escaped(&self.caption)));
-            lines.push(String::new());
-        }
-        lines.push(row(self.columns.iter().map(head)));
-        lines.push(row(self.columns.iter().map(|column| match column.align {
-            Align::Left => "---".to_owned(),
-            Align::Right => "--:".to_owned(),
-        })));
-        for cells in &self.rows {
-            let empty = self.columns.len().saturating_sub(cells.len());
-            let cells = cells.iter().map(Text::to_markdown);
-            lines.push(row(cells.chain(std::iter::repeat_n(String::new(), empty))));
-        }
-        lines.join("\n") + "\n"
+/// A table as GitHub-flavoured Markdown.
+pub(super) fn table(table: &Table) -> String {
+    let mut lines = Vec::new();
+    if !table.caption.is_empty() {
+        lines.push(format!("**{}**", escaped(&table.caption)));
+        lines.push(String::new());
     }
+    lines.push(row(table.columns.iter().map(head)));
+    lines.push(row(table.columns.iter().map(|column| match column.align {
+        Align::Left => "---".to_owned(),
+        Align::Right => "--:".to_owned(),
+    })));
+    for cells in &table.rows {
+        let empty = table.columns.len().saturating_sub(cells.len());
+        let cells = cells.iter().map(text);
+        lines.push(row(cells.chain(std::iter::repeat_n(String::new(), empty))));
+    }
+    lines.join("\n") + "\n"
 }
 
-impl Text {
-    /// The text as Markdown in one line.
-    pub fn to_markdown(&self) -> String {
-        let span = |span: &Span| match span {
-            Span::Plain(text) => escaped(text),
-            Span::Strong(text) => format!("**{}**", escaped(text)),
-            Span::Code(text) => format!("`{}`", text.replace('`', "'")),
-            Span::Link(text, address) => format!("[{}]({address})", escaped(text)),
-        };
-        self.spans.iter().map(span).collect()
-    }
+/// A text as Markdown in one line.
+pub(super) fn text(text: &Text) -> String {
+    let span = |span: &Span| match span {
+        Span::Plain(text) => escaped(text),
+        Span::Strong(text) => format!("**{}**", escaped(text)),
+        Span::Code(text) => format!("`{}`", text.replace('`', "'")),
+        Span::Link(text, address) => format!("[{}]({address})", escaped(text)),
+    };
+    text.spans.iter().map(span).collect()
 }
 
 fn head(column: &Column) -> String {

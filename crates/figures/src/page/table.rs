@@ -1,6 +1,6 @@
 //! Tables.
 
-use super::Text;
+use super::{Text, markdown};
 
 /// A table: a caption, columns, rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +37,12 @@ impl Table {
     /// Adds a row. Cells that are missing are empty.
     pub fn row<T: Into<Text>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The table as GitHub-flavoured Markdown: its caption as a strong line, an empty line, and the
+    /// rows. A common head of several columns is repeated in the head of each of them.
+    pub fn to_markdown(&self) -> String {
+        markdown::table(self)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Text with a little in it that is not plain.
 
+use super::markdown;
+
 /// A paragraph, or the content of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text {
@@ -47,6 +49,11 @@ impl Text {
     fn with(mut self, span: Span) -> Self {
         self.spans.push(span);
         self
+    }
+
+    /// The text as Markdown in one line.
+    pub fn to_markdown(&self) -> String {
+        markdown::text(self)
     }
 }
 

@@ -28,9 +28,21 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
+    /// Gives a parameter its value, in its place if it has one.
+    pub(crate) fn set(&mut self, parameter: Parameter) {
+        match self.parameters.iter_mut().find(|old| old.key == parameter.key) {
+            Some(old) => *old = parameter,
+            None => self.parameters.push(parameter),
+        }
+    }
+
+    pub(crate) fn names(&self) -> Names {
+        Names::new(self.parameters.iter().map(|parameter| parameter.key.as_str()))
+    }
+
     /// Every combination, in the order of the plan: the last axis changes fastest.
     pub(crate) fn combinations(&self) -> Result<Vec<Values>, PlanError> {
-        let names = Names::new(self.parameters.iter().map(|parameter| parameter.key.as_str()));
+        let names = self.names();
         let mut walk = Walk {
             order: self.order(&names)?,
             chosen: vec![None; self.parameters.len()],

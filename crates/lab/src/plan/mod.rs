@@ -212,6 +212,43 @@ impl Plan {
         }
         self.key(&filter.name).map(drop).map_err(|message| filter.place.error(message))
     }
+
+    /// Replaces values of this plan, for instance by those of a command line.
+    ///
+    /// # Errors
+    ///
+    /// An unknown key, or a value that its key does not take.
+    pub fn overlay(&mut self, overlay: &Overlay) -> Result<(), PlanError> {
+        overlay::overlay(self, overlay)
+    }
+
+    /// Replaces values by those of a command line, which also win over the plan's values for a
+    /// backend.
+    ///
+    /// # Errors
+    ///
+    /// As [`overlay`](Self::overlay).
+    pub fn adjust(&mut self, words: &Overlay) -> Result<(), PlanError> {
+        overlay::adjust(self, words)
+    }
+
+    /// This plan as it is run quickly.
+    ///
+    /// # Errors
+    ///
+    /// An error in its `[quick]`.
+    pub fn quick(&mut self) -> Result<(), PlanError> {
+        overlay::quick(self)
+    }
+
+    /// This plan as it is run on a backend.
+    ///
+    /// # Errors
+    ///
+    /// An error in its table of that name.
+    pub(crate) fn on(&self, backend: &str) -> Result<Self, PlanError> {
+        overlay::on(self, backend)
+    }
 }
 
 impl Experiment {
@@ -234,20 +271,6 @@ impl Experiment {
         let title = table.text("title")?.unwrap_or_default();
         let repeats = table.get("repeats").map(run::repeats).transpose()?;
         Ok(Self { name: String::new(), title, grid, repeats })
-    }
-}
-
-impl Grid {
-    /// Gives a parameter its value, in its place if it has one.
-    pub(crate) fn set(&mut self, parameter: Parameter) {
-        match self.parameters.iter_mut().find(|old| old.key == parameter.key) {
-            Some(old) => *old = parameter,
-            None => self.parameters.push(parameter),
-        }
-    }
-
-    fn names(&self) -> Names {
-        Names::new(self.parameters.iter().map(|parameter| parameter.key.as_str()))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::plan::document::{Entry, Node, Table};
 use crate::plan::error::{Place, PlanError};
 use crate::plan::parameter::Parameter;
 use crate::plan::run::{External, RunOptions};
-use crate::plan::{Plan, keys, word_source};
+use crate::plan::{Grid, Plan, keys, word_source};
 use punctual_uri::did_you_mean;
 
 /// Values that replace those of a plan.
@@ -94,97 +94,75 @@ impl Overlay {
     }
 }
 
-impl Plan {
-    /// Replaces values of this plan, for instance by those of a command line.
-    ///
-    /// # Errors
-    ///
-    /// An unknown key, or a value that its key does not take.
-    pub fn overlay(&mut self, overlay: &Overlay) -> Result<(), PlanError> {
-        if !overlay.experiments.is_empty() {
-            self.keep_experiments(&overlay.experiments)?;
-        }
-        self.replace(&overlay.entries)
+/// Replaces values of a plan, as [`Plan::overlay`] does.
+pub(super) fn overlay(plan: &mut Plan, overlay: &Overlay) -> Result<(), PlanError> {
+    if !overlay.experiments.is_empty() {
+        keep_experiments(plan, &overlay.experiments)?;
     }
+    replace(plan, &overlay.entries)
+}
 
-    /// Replaces values by those of a command line, which also win over the plan's values for a
-    /// backend.
-    ///
-    /// # Errors
-    ///
-    /// As [`overlay`](Self::overlay).
-    pub fn adjust(&mut self, words: &Overlay) -> Result<(), PlanError> {
-        self.overlay(words)?;
-        self.overlays.words.extend(words.entries.iter().cloned());
-        Ok(())
-    }
+/// Replaces values of a plan by those of a command line, as [`Plan::adjust`] does.
+pub(super) fn adjust(plan: &mut Plan, words: &Overlay) -> Result<(), PlanError> {
+    overlay(plan, words)?;
+    plan.overlays.words.extend(words.entries.iter().cloned());
+    Ok(())
+}
 
-    fn replace(&mut self, entries: &[Entry]) -> Result<(), PlanError> {
-        for entry in entries {
-            if RunOptions::KEYS.contains(&entry.key.as_str()) {
-                self.run.set(entry)?;
-                if entry.key == "repeats" {
-                    self.experiments.iter_mut().for_each(|experiment| experiment.repeats = None);
-                }
-                continue;
+fn replace(plan: &mut Plan, entries: &[Entry]) -> Result<(), PlanError> {
+    for entry in entries {
+        if RunOptions::KEYS.contains(&entry.key.as_str()) {
+            plan.run.set(entry)?;
+            if entry.key == "repeats" {
+                plan.experiments.iter_mut().for_each(|experiment| experiment.repeats = None);
             }
-            let key = match self.key(&entry.key) {
-                Ok(key) => key,
-                Err(_) => keys::full(&entry.key).map_err(|message| entry.place.error(message))?,
-            };
-            let parameter = Parameter::from_node(key, entry.place.clone(), &entry.value)?;
-            self.set(&parameter);
+            continue;
         }
-        Ok(())
-    }
-
-    /// This plan as it is run quickly.
-    ///
-    /// # Errors
-    ///
-    /// An error in its `[quick]`.
-    pub fn quick(&mut self) -> Result<(), PlanError> {
-        let quick = self.overlays.quick.clone();
-        self.overlay(&quick)
-    }
-
-    /// This plan as it is run on a backend.
-    ///
-    /// # Errors
-    ///
-    /// An error in its table of that name.
-    pub(crate) fn on(&self, backend: &str) -> Result<Self, PlanError> {
-        let mut plan = self.clone();
-        if let Some(overlay) = self.overlays.of_backend(backend) {
-            plan.overlay(overlay)?;
-            plan.replace(&self.overlays.words)?;
-        }
-        Ok(plan)
-    }
-
-    /// Replaces a parameter in each experiment that has it, or in all if none has it.
-    fn set(&mut self, parameter: &Parameter) {
-        let has = |grid: &crate::plan::Grid| {
-            grid.parameters.iter().any(|other| other.key == parameter.key)
+        let key = match plan.key(&entry.key) {
+            Ok(key) => key,
+            Err(_) => keys::full(&entry.key).map_err(|message| entry.place.error(message))?,
         };
-        let anywhere = self.experiments.iter().any(|experiment| has(&experiment.grid));
-        for experiment in &mut self.experiments {
-            if !anywhere || has(&experiment.grid) {
-                experiment.grid.set(parameter.clone());
-            }
-        }
+        let parameter = Parameter::from_node(key, entry.place.clone(), &entry.value)?;
+        set(plan, &parameter);
     }
+    Ok(())
+}
 
-    fn keep_experiments(&mut self, names: &[(String, Place)]) -> Result<(), PlanError> {
-        for (name, place) in names {
-            let known = || self.experiments.iter().map(|experiment| experiment.name.as_str());
-            if !known().any(|known| known == name) {
-                let suggestion = did_you_mean(name, known());
-                return Err(place.error(format!("no experiment `{name}`{suggestion}")));
-            }
-        }
-        self.experiments
-            .retain(|experiment| names.iter().any(|(name, _)| *name == experiment.name));
-        Ok(())
+/// Makes a plan the one that is run quickly.
+pub(super) fn quick(plan: &mut Plan) -> Result<(), PlanError> {
+    let values = plan.overlays.quick.clone();
+    overlay(plan, &values)
+}
+
+/// A plan as it is run on a backend.
+pub(super) fn on(plan: &Plan, backend: &str) -> Result<Plan, PlanError> {
+    let mut changed = plan.clone();
+    if let Some(values) = plan.overlays.of_backend(backend) {
+        overlay(&mut changed, values)?;
+        replace(&mut changed, &plan.overlays.words)?;
     }
+    Ok(changed)
+}
+
+/// Replaces a parameter in each experiment that has it, or in all if none has it.
+fn set(plan: &mut Plan, parameter: &Parameter) {
+    let has = |grid: &Grid| grid.parameters.iter().any(|other| other.key == parameter.key);
+    let anywhere = plan.experiments.iter().any(|experiment| has(&experiment.grid));
+    for experiment in &mut plan.experiments {
+        if !anywhere || has(&experiment.grid) {
+            experiment.grid.set(parameter.clone());
+        }
+    }
+}
+
+fn keep_experiments(plan: &mut Plan, names: &[(String, Place)]) -> Result<(), PlanError> {
+    for (name, place) in names {
+        let known = || plan.experiments.iter().map(|experiment| experiment.name.as_str());
+        if !known().any(|known| known == name) {
+            let suggestion = did_you_mean(name, known());
+            return Err(place.error(format!("no experiment `{name}`{suggestion}")));
+        }
+    }
+    plan.experiments.retain(|experiment| names.iter().any(|(name, _)| *name == experiment.name));
+    Ok(())
 }

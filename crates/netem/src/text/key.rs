@@ -34,92 +34,73 @@ pub const KEYS: &[Key] = &[
     Key { name: "corrupt", forms: "a share: 1%" },
 ];
 
-impl Change {
-    /// Reads a parameter's new value.
-    ///
-    /// | key | value |
-    /// |---|---|
-    /// | `loss` | `5%`, `2%:8`, `p,r,good,bad`, `every:100:3:7`, `every:10s:50`, `list:3,7-9`... |
-    /// | `burst-loss` | `2%:8`, `0.5%,10%,0.1%,40%`: of these the ones with bursts by chance |
-    /// | `delay` | `20ms`; bare numbers are milliseconds |
-    /// | `jitter` | `4ms`, `uniform:4ms`, `pareto:4ms`, `none` |
-    /// | `overtake` | `on`, `off`: the contrary of [`keep_order`](crate::LinkConfig::keep_order) |
-    /// | `rate` | `20Mbps`, `unlimited`; bare numbers are bits a second |
-    /// | `queue` | `1000`, `300ms`, `64KiB`, `unlimited` |
-    /// | `codel` | `5ms:100ms`, `on`, `off` |
-    /// | `mtu` | `1500`, `none`: bytes |
-    /// | `overhead` | `38`, `-28`: bytes a packet |
-    /// | `reorder` | `1%` (by 10 ms), `1%:10ms`, `ahead:1%:10ms`, `none` |
-    /// | `duplicate`, `corrupt` | `1%` |
-    ///
-    /// More is said with [`Loss`](crate::Loss), [`Jitter`](crate::Jitter),
-    /// [`QueueLimit`](crate::QueueLimit), [`Discipline`](crate::Discipline) and
-    /// [`Reorder`](crate::Reorder).
-    pub fn parse(key: &str, value: &str) -> Result<Self, LinkTextError> {
-        let value = value.trim();
-        Ok(match key {
-            "loss" => Self::Loss(value.parse()?),
-            "burst-loss" => Self::Loss(value::burst_loss(value)?),
-            "delay" => Self::Delay(milliseconds(value)?),
-            "jitter" => Self::Jitter(value.parse()?),
-            "overtake" => Self::KeepOrder(!value::switch(value)?),
-            "rate" if matches!(value, "unlimited" | "none") => Self::Rate(None),
-            "rate" => Self::Rate(Some(parse_bitrate_in(value, Bitrate::from_bits_per_sec(1))?)),
-            "queue" => Self::Queue(value.parse()?),
-            "codel" => Self::Discipline(value::codel(value)?),
-            "mtu" => Self::Mtu(value::mtu(value)?),
-            "overhead" => Self::Overhead(value::overhead(value)?),
-            "reorder" => Self::Reorder(value.parse()?),
-            "duplicate" => Self::Duplicate(share(value)?),
-            "corrupt" => Self::Corrupt(share(value)?),
-            _ => return Err(unknown(key, KEYS.iter().map(|key| key.name))),
-        })
-    }
+/// The change of a parameter to a new value, in the forms of [`Change::parse`].
+pub(crate) fn change(key: &str, value: &str) -> Result<Change, LinkTextError> {
+    let value = value.trim();
+    Ok(match key {
+        "loss" => Change::Loss(value.parse()?),
+        "burst-loss" => Change::Loss(value::burst_loss(value)?),
+        "delay" => Change::Delay(milliseconds(value)?),
+        "jitter" => Change::Jitter(value.parse()?),
+        "overtake" => Change::KeepOrder(!value::switch(value)?),
+        "rate" if matches!(value, "unlimited" | "none") => Change::Rate(None),
+        "rate" => Change::Rate(Some(parse_bitrate_in(value, Bitrate::from_bits_per_sec(1))?)),
+        "queue" => Change::Queue(value.parse()?),
+        "codel" => Change::Discipline(value::codel(value)?),
+        "mtu" => Change::Mtu(value::mtu(value)?),
+        "overhead" => Change::Overhead(value::overhead(value)?),
+        "reorder" => Change::Reorder(value.parse()?),
+        "duplicate" => Change::Duplicate(share(value)?),
+        "corrupt" => Change::Corrupt(share(value)?),
+        _ => return Err(unknown(key, KEYS.iter().map(|key| key.name))),
+    })
 }
 
-impl LinkProfile {
-    /// Gives a parameter a value: each key of [`Change::parse`], and `at` for
-    /// [events](crate::Event) that are added to the timeline.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), LinkTextError> {
-        match key {
-            "at" => {
-                let events: Timeline = value.parse()?;
-                self.timeline.extend(events.events().iter().cloned());
-            }
-            "rtt" => {
-                return Err(LinkTextError::new("`rtt` is of both ways; one way has a `delay`"));
-            }
-            _ => {
-                let names = KEYS.iter().map(|key| key.name).chain(["at"]);
-                if names.clone().all(|name| name != key) {
-                    return Err(unknown(key, names));
-                }
-                Change::parse(key, value)?.apply(&mut self.config);
-            }
+/// Gives a parameter of a link a value, as [`LinkProfile::set`] does.
+pub(crate) fn set_one_way(
+    link: &mut LinkProfile,
+    key: &str,
+    value: &str,
+) -> Result<(), LinkTextError> {
+    match key {
+        "at" => {
+            let events: Timeline = value.parse()?;
+            link.timeline.extend(events.events().iter().cloned());
         }
-        Ok(())
+        "rtt" => {
+            return Err(LinkTextError::new("`rtt` is of both ways; one way has a `delay`"));
+        }
+        _ => {
+            let names = KEYS.iter().map(|key| key.name).chain(["at"]);
+            if names.clone().all(|name| name != key) {
+                return Err(unknown(key, names));
+            }
+            change(key, value)?.apply(&mut link.config);
+        }
     }
+    Ok(())
 }
 
-impl PathProfile {
-    /// Gives a parameter a value both ways: each key of [`LinkProfile::set`], and `rtt`, half of
-    /// which becomes the delay of each way; with `-up` or `-down` behind it, one way only.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), LinkTextError> {
-        if key == "rtt" {
-            let delay = milliseconds(value.trim())? / 2;
-            (self.up.config.delay, self.down.config.delay) = (delay, delay);
-        } else if let Some(key) = key.strip_suffix("-up") {
-            self.up.set(key, value)?;
-        } else if let Some(key) = key.strip_suffix("-down") {
-            self.down.set(key, value)?;
-        } else if key.is_empty() || is_key(key) {
-            self.up.set(key, value)?;
-            self.down.set(key, value)?;
-        } else {
-            return Err(unknown(key, KEYS.iter().map(|key| key.name).chain(["at", "rtt"])));
-        }
-        Ok(())
+/// Gives a parameter of both ways a value, as [`PathProfile::set`] does.
+pub(crate) fn set_both_ways(
+    path: &mut PathProfile,
+    key: &str,
+    value: &str,
+) -> Result<(), LinkTextError> {
+    if key == "rtt" {
+        let delay = milliseconds(value.trim())? / 2;
+        (path.up.config.delay, path.down.config.delay) = (delay, delay);
+    } else if let Some(key) = key.strip_suffix("-up") {
+        path.up.set(key, value)?;
+    } else if let Some(key) = key.strip_suffix("-down") {
+        path.down.set(key, value)?;
+    } else if key.is_empty() || is_key(key) {
+        path.up.set(key, value)?;
+        path.down.set(key, value)?;
+    } else {
+        return Err(unknown(key, KEYS.iter().map(|key| key.name).chain(["at", "rtt"])));
     }
+    Ok(())
 }
 
 fn is_key(key: &str) -> bool {

@@ -1,11 +1,11 @@
 //! How people write links: parameters, their values, and events.
 
 mod event;
-mod key;
+pub(crate) mod key;
 mod nearest;
 mod show;
 mod value;
-mod words;
+pub(crate) mod words;
 
 use thiserror::Error;
 

@@ -10,41 +10,39 @@ use crate::loss::Loss;
 use crate::profile::LinkProfile;
 use crate::trace::Trace;
 
-impl LinkProfile {
-    /// The link in a line for people: `delay 25 ms, loss 2 % in bursts`.
-    pub fn in_words(&self) -> String {
-        let config = &self.config;
-        let mut parts = match config.delay {
-            Duration::ZERO => vec!["no delay".to_owned()],
-            delay => vec![format!("delay {}", DisplayDuration(delay))],
-        };
-        parts.extend(jitter(config.jitter));
-        parts.extend(loss(&config.loss));
-        let by_trace = self.trace.as_ref().and_then(Trace::mean_rate);
-        parts.extend(rate(config, by_trace));
-        if let Some(mtu) = config.mtu {
-            parts.push(format!("MTU {mtu} bytes"));
-        }
-        if let Reorder::Ahead { share, by } | Reorder::Late { share, by } = config.reorder {
-            parts.push(format!("{} reordered by {}", percent(share), DisplayDuration(by)));
-        }
-        if config.duplicate > 0.0 {
-            parts.push(format!("{} duplicated", percent(config.duplicate)));
-        }
-        if config.corrupt > 0.0 {
-            parts.push(format!("{} corrupted", percent(config.corrupt)));
-        }
-        if let Some(trace) = &self.trace {
-            let times = if trace.is_once() { "once" } else { "again and again" };
-            parts.push(format!("a trace of {} {times}", DisplayDuration(trace.period())));
-        }
-        match self.timeline.events().len() {
-            0 => {}
-            1 => parts.push("1 event".to_owned()),
-            count => parts.push(format!("{count} events")),
-        }
-        parts.join(", ")
+/// A link in a line for people.
+pub(crate) fn in_words(link: &LinkProfile) -> String {
+    let config = &link.config;
+    let mut parts = match config.delay {
+        Duration::ZERO => vec!["no delay".to_owned()],
+        delay => vec![format!("delay {}", DisplayDuration(delay))],
+    };
+    parts.extend(jitter(config.jitter));
+    parts.extend(loss(&config.loss));
+    let by_trace = link.trace.as_ref().and_then(Trace::mean_rate);
+    parts.extend(rate(config, by_trace));
+    if let Some(mtu) = config.mtu {
+        parts.push(format!("MTU {mtu} bytes"));
     }
+    if let Reorder::Ahead { share, by } | Reorder::Late { share, by } = config.reorder {
+        parts.push(format!("{} reordered by {}", percent(share), DisplayDuration(by)));
+    }
+    if config.duplicate > 0.0 {
+        parts.push(format!("{} duplicated", percent(config.duplicate)));
+    }
+    if config.corrupt > 0.0 {
+        parts.push(format!("{} corrupted", percent(config.corrupt)));
+    }
+    if let Some(trace) = &link.trace {
+        let times = if trace.is_once() { "once" } else { "again and again" };
+        parts.push(format!("a trace of {} {times}", DisplayDuration(trace.period())));
+    }
+    match link.timeline.events().len() {
+        0 => {}
+        1 => parts.push("1 event".to_owned()),
+        count => parts.push(format!("{count} events")),
+    }
+    parts.join(", ")
 }
 
 fn jitter(jitter: Jitter) -> Option<String> {

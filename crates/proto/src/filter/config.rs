@@ -3,9 +3,13 @@
 
 use std::fmt;
 
-use punctual_wire::RejectReason;
+use punctual_wire::{RejectReason, SeqNo};
 
 use super::grid::Grid;
+use super::parity;
+use super::receive::FecReceiver;
+use super::send::FecSender;
+use super::{ReceiveFilter, SendFilter};
 use crate::error::ConfigError;
 
 /// The longest text that the handshake carries, bytes.
@@ -206,6 +210,19 @@ impl Keys {
 }
 
 impl Fec {
+    /// Bytes that a parity packet has in addition to the largest payload.
+    pub(crate) const OVERHEAD: usize = parity::PREFIX;
+
+    /// The sender's filter of a connection whose first packet has number `isn`.
+    pub(crate) fn sender(&self, isn: SeqNo) -> Box<dyn SendFilter> {
+        Box::new(FecSender::new(self.grid(), isn))
+    }
+
+    /// The receiver's filter of a connection whose first packet has number `isn`.
+    pub(crate) fn receiver(&self, isn: SeqNo) -> Box<dyn ReceiveFilter> {
+        Box::new(FecReceiver::new(self.grid(), isn))
+    }
+
     /// When the receiver sends NAKs.
     pub(crate) const fn arq(&self) -> Arq {
         self.arq

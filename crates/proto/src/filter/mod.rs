@@ -21,8 +21,6 @@ use bytes::Bytes;
 use punctual_wire::{DataHeader, SeqNo};
 
 pub(crate) use self::config::{Arq, Fec, FilterConfig};
-use self::receive::FecReceiver;
-use self::send::FecSender;
 
 /// The filter of a sender: it sees every original, and adds parity packets.
 pub(crate) trait SendFilter: Debug + Send {
@@ -54,19 +52,4 @@ pub(crate) struct Findings {
     pub(crate) lost: Vec<(SeqNo, SeqNo)>,
     /// The packet is invalid for the filter.
     pub(crate) is_invalid: bool,
-}
-
-impl Fec {
-    /// Bytes that a parity packet has in addition to the largest payload.
-    pub(crate) const OVERHEAD: usize = parity::PREFIX;
-
-    /// The sender's filter of a connection whose first packet has number `isn`.
-    pub(crate) fn sender(&self, isn: SeqNo) -> Box<dyn SendFilter> {
-        Box::new(FecSender::new(self.grid(), isn))
-    }
-
-    /// The receiver's filter of a connection whose first packet has number `isn`.
-    pub(crate) fn receiver(&self, isn: SeqNo) -> Box<dyn ReceiveFilter> {
-        Box::new(FecReceiver::new(self.grid(), isn))
-    }
 }

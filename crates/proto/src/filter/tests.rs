@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use punctual_wire::{DataPacket, KeyFlag, MsgNo, Packet, Position, SocketId, Timestamp};
 
+use super::receive::FecReceiver;
 use super::*;
 
 /// A matrix, as text and as numbers.

@@ -125,6 +125,16 @@ impl StreamId {
         Self { resource: Some(resource.into()), ..Self::default() }
     }
 
+    /// Parses a stream ID of any form. A text of no other form is a bare name; an empty text is an
+    /// empty stream ID.
+    ///
+    /// # Errors
+    ///
+    /// It begins as the standard form or the colon form but violates its syntax.
+    pub fn parse(text: &str) -> Result<Self, StreamIdError> {
+        parse::stream_id(text)
+    }
+
     /// Sets the mode.
     #[must_use]
     pub fn with_mode(self, mode: AccessMode) -> Self {

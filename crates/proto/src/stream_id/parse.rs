@@ -10,31 +10,24 @@ const STANDARD: &str = "#!";
 /// A suffix that some players add to the path, and that `MediaMTX` ignores.
 const FEEDBACK: &str = "#feedbackplay";
 
-impl StreamId {
-    /// Parses a stream ID of any form. A text of no other form is a bare name; an empty text is an
-    /// empty stream ID.
-    ///
-    /// # Errors
-    ///
-    /// It begins as the standard form or the colon form but violates its syntax.
-    pub fn parse(text: &str) -> Result<Self, StreamIdError> {
-        if let Some(pairs) = text.strip_prefix(FLAT) {
-            return standard(pairs.split(','));
-        }
-        if let Some(block) = text.strip_prefix(NESTED) {
-            return standard(nested(block.trim_end())?.into_iter());
-        }
-        if text.starts_with(STANDARD) {
-            return Err(StreamIdError::Syntax);
-        }
-        if let Some((mode, rest)) = after_word(text, ':') {
-            return colons(mode, rest);
-        }
-        if let Some((mode, rest)) = after_word(text, '/') {
-            return Ok(slashes(mode, rest));
-        }
-        Ok(domain(text).unwrap_or_else(|| path(text)))
+/// Parses a stream ID of any form.
+pub(super) fn stream_id(text: &str) -> Result<StreamId, StreamIdError> {
+    if let Some(pairs) = text.strip_prefix(FLAT) {
+        return standard(pairs.split(','));
     }
+    if let Some(block) = text.strip_prefix(NESTED) {
+        return standard(nested(block.trim_end())?.into_iter());
+    }
+    if text.starts_with(STANDARD) {
+        return Err(StreamIdError::Syntax);
+    }
+    if let Some((mode, rest)) = after_word(text, ':') {
+        return colons(mode, rest);
+    }
+    if let Some((mode, rest)) = after_word(text, '/') {
+        return Ok(slashes(mode, rest));
+    }
+    Ok(domain(text).unwrap_or_else(|| path(text)))
 }
 
 /// The mode at the beginning of a text, and the rest after `separator`.

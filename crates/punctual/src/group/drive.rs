@@ -24,7 +24,7 @@ async fn run(group: Weak<Inner>, signals: Arc<GroupSignals>, mut timer: Timer) {
     loop {
         let ticket = signals.phase.notified();
         let Some(inner) = group.upgrade() else { return };
-        let next = inner.update();
+        let next = update(&inner);
         drop(inner);
         match next {
             None => ticket.await,
@@ -63,63 +63,59 @@ impl LinkEndpoints for Sockets {
     }
 }
 
-impl Inner {
-    /// Lets the group do what is due, and wakes up the tasks that wait for it. Returns when to
-    /// update it next.
-    fn update(&self) -> Option<Instant> {
-        let mut state = self.lock();
-        let any_ended = state.take_ended_links();
-        let owes_watcher = std::mem::take(&mut state.owes_watcher) || any_ended;
-        state.driver.update(&mut Sockets);
-        state.forget_drained();
-        let now = punctual_io::now();
-        let notified = state.notified_due;
-        let group = state.driver.group();
-        let update = group.poll_timeout();
-        let delivery = group.next_delivery().filter(|&at| at > notified);
-        let is_due = delivery.filter(|&at| at <= now);
-        state.notified_due = is_due.unwrap_or(notified);
-        state.sleeps_until = update.into_iter().chain(delivery.filter(|&at| at > now)).min();
-        let next = state.sleeps_until;
-        drop(state);
-        if any_ended || is_due.is_some() {
-            self.signals.signal_readable();
-        }
-        // Another link may carry the stream now, and have room.
-        self.signals.signal_writable();
-        if let Some(watcher) = self.signals.watcher.get().filter(|_| owes_watcher) {
-            watcher.phase_changed();
-        }
-        next
+/// Lets the group do what is due, and wakes up the tasks that wait for it. Returns when to
+/// update it next.
+fn update(inner: &Inner) -> Option<Instant> {
+    let mut state = inner.lock();
+    let any_ended = take_ended_links(&mut state);
+    let owes_watcher = std::mem::take(&mut state.owes_watcher) || any_ended;
+    state.driver.update(&mut Sockets);
+    state.forget_drained();
+    let now = punctual_io::now();
+    let notified = state.notified_due;
+    let group = state.driver.group();
+    let update = group.poll_timeout();
+    let delivery = group.next_delivery().filter(|&at| at > notified);
+    let is_due = delivery.filter(|&at| at <= now);
+    state.notified_due = is_due.unwrap_or(notified);
+    state.sleeps_until = update.into_iter().chain(delivery.filter(|&at| at > now)).min();
+    let next = state.sleeps_until;
+    drop(state);
+    if any_ended || is_due.is_some() {
+        inner.signals.signal_readable();
     }
+    // Another link may carry the stream now, and have room.
+    inner.signals.signal_writable();
+    if let Some(watcher) = inner.signals.watcher.get().filter(|_| owes_watcher) {
+        watcher.phase_changed();
+    }
+    next
 }
 
-impl State {
-    /// Reports ended connections to the group. Returns whether there were any.
-    pub(super) fn take_ended_links(&mut self) -> bool {
-        let established = self
-            .driver
-            .links()
-            .filter(|&(id, _)| self.driver.group().link_state(id).is_some_and(LinkState::is_up));
-        let ended = established.filter_map(|(id, socket)| Some((id, socket.ended()?)));
-        let ended: Vec<(LinkId, CloseReason)> = ended.collect();
-        let any_ended = !ended.is_empty();
-        for (id, reason) in ended {
-            self.log_end(id, &reason);
-            self.driver.link_ended(&mut Sockets, id);
-            self.last_end = Some(reason);
-        }
-        any_ended
+/// Reports ended connections to the group. Returns whether there were any.
+pub(super) fn take_ended_links(state: &mut State) -> bool {
+    let established = state
+        .driver
+        .links()
+        .filter(|&(id, _)| state.driver.group().link_state(id).is_some_and(LinkState::is_up));
+    let ended = established.filter_map(|(id, socket)| Some((id, socket.ended()?)));
+    let ended: Vec<(LinkId, CloseReason)> = ended.collect();
+    let any_ended = !ended.is_empty();
+    for (id, reason) in ended {
+        log_end(state, id, &reason);
+        state.driver.link_ended(&mut Sockets, id);
+        state.last_end = Some(reason);
     }
+    any_ended
+}
 
-    /// Logs the end of a link and its reason.
-    fn log_end(&self, id: LinkId, reason: &CloseReason) {
-        let Some(remote) = self.driver.link(id).map(Socket::peer_addr) else { return };
-        match reason {
-            _ if self.closing => tracing::debug!("a link of the group ended: {remote}: {reason}"),
-            // The usual end of a stream.
-            CloseReason::Peer => tracing::info!("a link of the group ended: {remote}: {reason}"),
-            _ => tracing::warn!("a link of the group ended: {remote}: {reason}"),
-        }
+/// Logs the end of a link and its reason.
+fn log_end(state: &State, id: LinkId, reason: &CloseReason) {
+    let Some(remote) = state.driver.link(id).map(Socket::peer_addr) else { return };
+    match reason {
+        _ if state.closing => tracing::debug!("a link of the group ended: {remote}: {reason}"),
+        // The usual end of a stream.
+        CloseReason::Peer => tracing::info!("a link of the group ended: {remote}: {reason}"),
+        _ => tracing::warn!("a link of the group ended: {remote}: {reason}"),
     }
 }

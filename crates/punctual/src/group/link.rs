@@ -169,7 +169,7 @@ async fn call_once(
     let inner = group.upgrade().ok_or(Error::Stopped)?;
     let result = connected.and_then(|()| {
         if inner.lock().calls.made(call, id) {
-            inner.link_up(id, &socket)
+            link_up(&inner, id, &socket)
         } else {
             Err(Error::Closed(CloseReason::Local))
         }
@@ -181,42 +181,40 @@ async fn call_once(
     Ok((id, socket))
 }
 
-impl Inner {
-    /// Adds a link to the stream, since its connection is established.
-    fn link_up(&self, id: LinkId, socket: &Socket) -> Result<(), Error> {
-        let mut state = self.lock();
-        if state.closing {
-            return Err(state.end());
-        }
-        state.driver.link_up(&mut Sockets, id).map_err(|error| {
-            Error::Closed(match error {
-                LinkUpError::NotEstablished => socket.ended().unwrap_or(CloseReason::Local),
-                LinkUpError::OtherGroup(reason) => CloseReason::Incompatible(reason),
-            })
-        })?;
-        state.was_up = true;
-        drop(state);
-        tracing::info!("a link joined its group: {}", socket.peer_addr());
-        self.signals.wake();
-        Ok(())
+/// Adds a link to the stream, since its connection is established.
+fn link_up(inner: &Inner, id: LinkId, socket: &Socket) -> Result<(), Error> {
+    let mut state = inner.lock();
+    if state.closing {
+        return Err(state.end());
     }
+    state.driver.link_up(&mut Sockets, id).map_err(|error| {
+        Error::Closed(match error {
+            LinkUpError::NotEstablished => socket.ended().unwrap_or(CloseReason::Local),
+            LinkUpError::OtherGroup(reason) => CloseReason::Incompatible(reason),
+        })
+    })?;
+    state.was_up = true;
+    drop(state);
+    tracing::info!("a link joined its group: {}", socket.peer_addr());
+    inner.signals.wake();
+    Ok(())
+}
 
-    /// Accepts a caller as a link.
-    pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
-        // Before the group is locked, so that no other task waits for the derivation.
-        let config = self.lock().config.clone();
-        call.derive_keys(&config);
-        let (id, socket) = {
-            let mut state = self.lock();
-            let id = state.driver.add_link(punctual_io::now(), offer.weight, |membership| {
-                call.answer_link(&config, membership, &self.signals)
-            })?;
-            (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
-        };
-        let joined = self.link_up(id, &socket);
-        if joined.is_err() {
-            self.lock().driver.remove_link(&mut Sockets, id);
-        }
-        joined
+/// Accepts a caller as a link.
+pub(super) fn join(inner: &Inner, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
+    // Before the group is locked, so that no other task waits for the derivation.
+    let config = inner.lock().config.clone();
+    call.derive_keys(&config);
+    let (id, socket) = {
+        let mut state = inner.lock();
+        let id = state.driver.add_link(punctual_io::now(), offer.weight, |membership| {
+            call.answer_link(&config, membership, &inner.signals)
+        })?;
+        (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
+    };
+    let joined = link_up(inner, id, &socket);
+    if joined.is_err() {
+        inner.lock().driver.remove_link(&mut Sockets, id);
     }
+    joined
 }

@@ -19,6 +19,7 @@ use self::drive::Sockets;
 use self::ended::EndedLinks;
 pub use self::link::{GroupLink, GroupReport, LinkReport};
 use crate::error::{Error, Sent, sent};
+use crate::listener::IncomingCall;
 use crate::shared::Phase;
 use crate::signals::{GroupSignals, Watcher};
 use crate::socket::{Socket, Submitted};
@@ -267,7 +268,7 @@ impl Group {
     /// that were received before may still be readable.
     pub fn readiness(&self) -> Readiness {
         let mut state = self.inner.lock();
-        let any_ended = state.take_ended_links();
+        let any_ended = drive::take_ended_links(&mut state);
         let mut readiness = state.driver.readiness(&mut Sockets);
         state.forget_drained();
         readiness.writable &= !state.closing;
@@ -444,6 +445,11 @@ impl Inner {
             && state.driver.group().peer_group() == Some(offer.peer_group)
             && state.driver.group().kind() == offer.kind
             && self.stream_id == stream_id
+    }
+
+    /// Accepts a caller as a link.
+    pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
+        link::join(self, call, offer)
     }
 }
 

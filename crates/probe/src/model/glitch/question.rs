@@ -199,41 +199,39 @@ impl Question {
         };
         let mut variants = vec![start];
         for figure in varied.iter().rev().filter(|figure| **figure != Figure::Buffer) {
-            variants = variants.into_iter().flat_map(|it| it.values(*figure, setting)).collect();
+            variants = variants.into_iter().flat_map(|it| values(it, *figure, setting)).collect();
         }
         let with = |it| copies.iter().map(move |copies| Conditions { copies: *copies, ..it });
         let variants = variants.into_iter().flat_map(with);
         // The useful buffers follow from all other figures.
         if varied.contains(&Figure::Buffer) {
-            return variants.flat_map(|it| it.values(Figure::Buffer, setting)).collect();
+            return variants.flat_map(|it| values(it, Figure::Buffer, setting)).collect();
         }
         variants.collect()
     }
 }
 
-impl Conditions {
-    /// The same with each usual value of a figure.
-    fn values(self, figure: Figure, setting: &Setting) -> Vec<Self> {
-        let ms = Duration::from_millis;
-        match figure {
-            Figure::Rate => {
-                let rates = [1, 6, 10, 20, 40, 100].map(Bitrate::from_mbps);
-                rates.map(|rate| Self { rate, ..self }).to_vec()
-            }
-            Figure::Loss => {
-                [0.001, 0.005, 0.01, 0.02, 0.05, 0.1].map(|loss| Self { loss, ..self }).to_vec()
-            }
-            Figure::RoundTrip => {
-                [20, 50, 100, 200, 300].map(|rtt| Self { rtt: ms(rtt), ..self }).to_vec()
-            }
-            Figure::Buffer => {
-                let long = Self { buffer: self.rtt.max(ms(1)), ..self };
-                // A figure out of its range is reported when it is reckoned with.
-                let Ok(playout) = long.playout(setting) else { return vec![self] };
-                // Room for each number of rounds, in whole milliseconds.
-                let buffer = |rounds| whole_ms(playout.needed(rounds));
-                (1..=6).map(|rounds| Self { buffer: buffer(rounds), ..self }).collect()
-            }
+/// The conditions with each usual value of a figure.
+fn values(conditions: Conditions, figure: Figure, setting: &Setting) -> Vec<Conditions> {
+    let ms = Duration::from_millis;
+    match figure {
+        Figure::Rate => {
+            let rates = [1, 6, 10, 20, 40, 100].map(Bitrate::from_mbps);
+            rates.map(|rate| Conditions { rate, ..conditions }).to_vec()
+        }
+        Figure::Loss => [0.001, 0.005, 0.01, 0.02, 0.05, 0.1]
+            .map(|loss| Conditions { loss, ..conditions })
+            .to_vec(),
+        Figure::RoundTrip => {
+            [20, 50, 100, 200, 300].map(|rtt| Conditions { rtt: ms(rtt), ..conditions }).to_vec()
+        }
+        Figure::Buffer => {
+            let long = Conditions { buffer: conditions.rtt.max(ms(1)), ..conditions };
+            // A figure out of its range is reported when it is reckoned with.
+            let Ok(playout) = long.playout(setting) else { return vec![conditions] };
+            // Room for each number of rounds, in whole milliseconds.
+            let buffer = |rounds| whole_ms(playout.needed(rounds));
+            (1..=6).map(|rounds| Conditions { buffer: buffer(rounds), ..conditions }).collect()
         }
     }
 }

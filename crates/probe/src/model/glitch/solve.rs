@@ -39,7 +39,7 @@ pub(super) fn solve(
     setting: &Setting,
 ) -> Result<(Conditions, bool), QuestionError> {
     let [easy, hard] = range(figure, &conditions, setting);
-    let at = |value| figure.set(conditions, value);
+    let at = |value| with(figure, conditions, value);
     // A buffer that is too short for its round trip meets no goal.
     let meets =
         |value| at(value).outcome(setting).is_ok_and(|outcome: Outcome| goal.is_met(&outcome));
@@ -64,7 +64,7 @@ pub(super) fn solve(
             bad = middle;
         }
     }
-    let round = figure.rounded(good);
+    let round = rounded(figure, good);
     Ok((at(if meets(round) { round } else { good }), false))
 }
 
@@ -105,27 +105,25 @@ fn unreachable(at: &Conditions, figure: Figure, goal: &Goal, best: &Outcome) -> 
     }
 }
 
-impl Figure {
-    /// The conditions with this value of the figure: seconds, b/s, or a share.
-    fn set(self, conditions: Conditions, value: f64) -> Conditions {
-        let time = || Duration::from_secs_f64(value.clamp(0.0, 3_600.0));
-        match self {
-            Self::Buffer => Conditions { buffer: time(), ..conditions },
-            Self::RoundTrip => Conditions { rtt: time(), ..conditions },
-            Self::Loss => Conditions { loss: value.clamp(0.0, 0.5), ..conditions },
-            Self::Rate => Conditions { rate: bits(value), ..conditions },
-        }
+/// The conditions with this value of the figure: seconds, b/s, or a share.
+fn with(figure: Figure, conditions: Conditions, value: f64) -> Conditions {
+    let time = || Duration::from_secs_f64(value.clamp(0.0, 3_600.0));
+    match figure {
+        Figure::Buffer => Conditions { buffer: time(), ..conditions },
+        Figure::RoundTrip => Conditions { rtt: time(), ..conditions },
+        Figure::Loss => Conditions { loss: value.clamp(0.0, 0.5), ..conditions },
+        Figure::Rate => Conditions { rate: bits(value), ..conditions },
     }
+}
 
-    /// The next value on the easier side that is short to write: times in steps of 0.1 ms, others
-    /// with three digits.
-    fn rounded(self, value: f64) -> f64 {
-        let digits = || 10_f64.powf(value.log10().floor() - 2.0);
-        match self {
-            Self::Buffer => (value * 1e4).ceil() / 1e4,
-            Self::RoundTrip => (value * 1e4).floor() / 1e4,
-            Self::Loss | Self::Rate => (value / digits()).floor() * digits(),
-        }
+/// The next value on the easier side that is short to write: times in steps of 0.1 ms, others
+/// with three digits.
+fn rounded(figure: Figure, value: f64) -> f64 {
+    let digits = || 10_f64.powf(value.log10().floor() - 2.0);
+    match figure {
+        Figure::Buffer => (value * 1e4).ceil() / 1e4,
+        Figure::RoundTrip => (value * 1e4).floor() / 1e4,
+        Figure::Loss | Figure::Rate => (value / digits()).floor() * digits(),
     }
 }
 
