@@ -2,7 +2,8 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::time::Duration;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use crate::program::{Folder, Program, free_port, run};
 
@@ -15,8 +16,7 @@ fn received(name: &str, group: &str, adapter: &str, keys: &str) -> Option<Vec<u8
     let port = free_port();
     let source = format!("udp://@{group}:{port}?adapter=lo{keys}");
     let receiver = Program::start(&["route", &source, &copy, "--duration", "1500ms"]);
-    // It joins the group at once, but says nothing of it.
-    std::thread::sleep(Duration::from_millis(500));
+    wait_for_member(group);
     let to = format!("udp://{group}:{port}?adapter={adapter}&ttl=1&loop=1");
     let sent = run(&["route", &file, &to, "--pace", "4Mbps"], b"");
     if sent.stderr.contains("unreachable") {
@@ -27,6 +27,23 @@ fn received(name: &str, group: &str, adapter: &str, keys: &str) -> Option<Vec<u8
     let ended = receiver.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     Some(fs::read(copy).unwrap_or_default())
+}
+
+/// Waits until a socket of this machine has joined `group`, of which the program says nothing. It
+/// gives up on machines without such groups.
+fn wait_for_member(group: &str) {
+    let (list, number) = match group.trim_matches(['[', ']']).parse().expect("an address") {
+        // The system prints the four bytes as a number of its own order.
+        IpAddr::V4(group) => {
+            ("/proc/net/igmp", format!("{:08X}", u32::from_ne_bytes(group.octets())))
+        }
+        IpAddr::V6(group) => ("/proc/net/igmp6", format!("{:032x}", u128::from(group))),
+    };
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let joined = || fs::read_to_string(list).is_ok_and(|members| members.contains(&number));
+    while !joined() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn contents() -> Vec<u8> {

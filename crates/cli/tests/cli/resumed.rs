@@ -4,25 +4,47 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::net::UdpSocket;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use crate::program::{Folder, Program, free_port, run};
 
-/// A file that another program writes: 10 Mb/s for `seconds`.
-fn write_slowly(path: String, seconds: u32) -> JoinHandle<Vec<u8>> {
-    let mut file = File::create(&path).expect("it is created");
-    thread::spawn(move || {
-        let mut all = Vec::new();
-        for number in 0..seconds * 50 {
-            let part: Vec<u8> = (0..6_250_u32).flat_map(|at| (at ^ number).to_be_bytes()).collect();
-            file.write_all(&part).expect("it is written");
-            all.extend(part);
-            sleep(Duration::from_millis(20));
-        }
-        fs::write(format!("{path}.done"), "").expect("it is written");
-        all
-    })
+/// A file that another program writes, 10 Mb/s.
+struct GrowingFile {
+    is_complete: Arc<AtomicBool>,
+    writer: JoinHandle<Vec<u8>>,
+}
+
+impl GrowingFile {
+    fn begin(path: String) -> Self {
+        let mut file = File::create(&path).expect("it is created");
+        let is_complete = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_complete);
+        let writer = thread::spawn(move || {
+            let mut all = Vec::new();
+            for number in 0_u32.. {
+                let part: Vec<u8> =
+                    (0..6_250_u32).flat_map(|at| (at ^ number).to_be_bytes()).collect();
+                file.write_all(&part).expect("it is written");
+                all.extend(part);
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+                sleep(Duration::from_millis(20));
+            }
+            fs::write(format!("{path}.done"), "").expect("it is written");
+            all
+        });
+        Self { is_complete, writer }
+    }
+
+    /// Ends the file, and returns its bytes.
+    fn complete(self) -> Vec<u8> {
+        self.is_complete.store(true, Ordering::Relaxed);
+        self.writer.join().expect("it is written")
+    }
 }
 
 /// The two routes of a stream from a file that grows to a recording.
@@ -54,18 +76,29 @@ impl Routes {
         receiver.wait_for("listening");
         receiver
     }
+
+    /// Waits until the stream goes on: half a megabyte more has arrived.
+    fn wait_for_more(&self) {
+        let copy = self.folder.file("out.bin");
+        let size = || fs::metadata(&copy).map_or(0, |file| file.len());
+        let (before, deadline) = (size(), Instant::now() + Duration::from_secs(60));
+        while size() < before + 500_000 {
+            assert!(Instant::now() < deadline, "the stream does not go on");
+            sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 #[test]
 fn both_ends_are_killed_and_no_byte_is_lost_or_comes_twice() {
     let routes = Routes::new("resumed-killed");
-    let written = write_slowly(routes.folder.file("in.bin"), 8);
+    let file = GrowingFile::begin(routes.folder.file("in.bin"));
     let (mut receiver, mut sender) = (routes.receiver(), routes.sender());
     for _ in 0..2 {
-        sleep(Duration::from_millis(1_300));
+        routes.wait_for_more();
         sender.kill();
         sender = routes.sender();
-        sleep(Duration::from_millis(1_300));
+        routes.wait_for_more();
         receiver.kill();
         receiver = routes.receiver();
     }
@@ -75,12 +108,13 @@ fn both_ends_are_killed_and_no_byte_is_lost_or_comes_twice() {
     let stopped = sender.end();
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(stopped.stderr.contains("goes on with the next start"), "{}", stopped.stderr);
+    let written = file.complete();
     let ended = routes.sender().end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     receiver.interrupt();
     assert_eq!(receiver.end().code, Some(0));
     let copy = fs::read(routes.folder.file("out.bin")).unwrap();
-    assert!(copy == written.join().unwrap(), "{} bytes", copy.len());
+    assert!(copy == written, "{} bytes", copy.len());
     assert!(!Path::new(&routes.folder.file("spool")).exists(), "the whole stream is confirmed");
 }
 
@@ -88,7 +122,7 @@ fn both_ends_are_killed_and_no_byte_is_lost_or_comes_twice() {
 fn a_stream_goes_on_after_an_outage() {
     let folder = Folder::new("resumed-outage");
     let [file, copy] = ["in.bin", "out.bin"].map(|name| folder.file(name));
-    let written = write_slowly(file.clone(), 6);
+    let growing = GrowingFile::begin(file.clone());
     let (port, relay) = (free_port(), free_port());
     let keys = "transtype=stream&peeridletimeo=1s";
     let listen = format!("srt://127.0.0.1:{port}?mode=listener&{keys}");
@@ -105,14 +139,15 @@ fn a_stream_goes_on_after_an_outage() {
     let source = format!("file://{file}?grow=wait&marker={file}.done");
     // From one port: each client of the relay has a link with a time of its own.
     let call = format!("srt://127.0.0.1:{relay}?{keys}&port={}", free_port());
-    let sender = Program::start(&["route", &source, &call, "--reconnect"]);
+    let mut sender = Program::start(&["route", &source, &call, "--reconnect"]);
+    sender.wait_for("goes on at byte");
+    let written = growing.complete();
     let ended = sender.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("goes on at byte"), "{}", ended.stderr);
     receiver.interrupt();
     assert_eq!(receiver.end().code, Some(0));
     link.interrupt();
-    assert!(fs::read(copy).unwrap() == written.join().unwrap());
+    assert!(fs::read(copy).unwrap() == written);
 }
 
 #[test]

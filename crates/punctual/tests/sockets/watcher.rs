@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual::{Accepted, Group, GroupKind, GroupLink, Listener, Phase, Socket, Watcher};
 
-use crate::common::{config, local, message, until, within};
+use crate::common::{config, local, message, pair, until, within};
 
 /// Asks for the phase and the readiness whenever it hears of something, as a program does.
 #[derive(Debug, Default)]
@@ -90,7 +90,12 @@ async fn a_group_whose_message_nobody_takes_is_silent() {
     sender.send(message(1)).await.unwrap();
     until(|| receiver.readiness().readable).await;
     let before = watcher.heard();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    // Meanwhile another connection delivers ten messages, each after its latency.
+    let (other, peer) = pair(config()).await;
+    for n in 0..10 {
+        other.send(message(n)).await.unwrap();
+        within(peer.recv()).await.unwrap();
+    }
     let heard = watcher.heard() - before;
     assert!(heard < 100, "the watcher heard of something {heard} times");
 }
