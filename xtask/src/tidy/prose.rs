@@ -1,7 +1,7 @@
-//! Plain sentences in comments: rules that a reader would check otherwise.
+//! Plain sentences in comments and pages: rules that a reader would check otherwise.
 //!
-//! They hold in [`FINISHED`], a list that grows: whoever has rewritten the comments of a crate adds
-//! it, and the test keeps it so.
+//! In comments they hold in [`FINISHED`], a list that grows: whoever has rewritten the comments of
+//! a crate adds it, and the test keeps it so. They hold in every page.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -64,10 +64,44 @@ fn comments_of_finished_crates_are_plain_sentences() {
     assert!(problems.is_empty(), "\n{problems}");
 }
 
+#[test]
+fn pages_are_plain_sentences() {
+    let mut problems = String::new();
+    // The program writes the pages of results, with the words of plans.
+    let results = root().join("docs/results");
+    for file in files(&["md"]).into_iter().filter(|file| !file.starts_with(&results)) {
+        let text = fs::read_to_string(&file).unwrap();
+        for (line, problem) in faults_of(lines_of_page(&text)) {
+            let _ = writeln!(problems, "{}:{line}: {problem}", shown(&file));
+        }
+    }
+    assert!(problems.is_empty(), "\n{problems}");
+}
+
+/// Each line of a page, which is a paragraph, an item or a row of a table; of a row each cell.
+fn lines_of_page(text: &str) -> Vec<Paragraph> {
+    let mut found = Vec::new();
+    let mut in_example = false;
+    for (number, line) in text.lines().enumerate() {
+        in_example ^= line.starts_with("```");
+        if in_example {
+            continue;
+        }
+        for cell in line.trim_start_matches(['#', '-', ' ']).split('|') {
+            found.push(Paragraph { line: number + 1, text: cell.trim().to_owned() });
+        }
+    }
+    found
+}
+
 /// The line and the description of each fault in a file's comments.
 fn faults(text: &str) -> Vec<(usize, String)> {
+    faults_of(paragraphs(text))
+}
+
+fn faults_of(paragraphs: Vec<Paragraph>) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for Paragraph { line, text } in paragraphs(text) {
+    for Paragraph { line, text } in paragraphs {
         for sentence in sentences(&text) {
             let first = sentence.split([' ', '\'', ',']).next().unwrap_or_default();
             if PRONOUNS.contains(&first) && !sentence.ends_with('?') {
@@ -164,6 +198,13 @@ mod tests {
         assert_eq!(lines("/// Whatever comes is read."), NOTHING);
         assert_eq!(lines("let text = \"What is it.\";"), NOTHING);
         assert_eq!(lines("/// ```\n/// // What is it.\n/// ```"), NOTHING);
+    }
+
+    #[test]
+    fn cells_of_a_page_are_read_and_its_examples_are_not() {
+        let page = "# A page\n\n| a | What it does. |\n\n```sh\nWhat is it.\n```\n- Who reads.";
+        let found = faults_of(lines_of_page(page)).into_iter().map(|(line, _)| line);
+        assert_eq!(found.collect::<Vec<_>>(), [3, 8]);
     }
 
     #[test]

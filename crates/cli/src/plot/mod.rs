@@ -54,7 +54,7 @@ fn write_page(args: &PlotArgs, loaded: &Loaded, parts: [Vec<Chart>; 2]) -> Resul
         charts.into_iter().for_each(|chart| page.chart(chart));
     }
     if !loaded.warnings.is_empty() {
-        page.heading("What was odd in the files");
+        page.heading("Faults of the files");
         page.list(loaded.warnings.iter().map(String::as_str));
     }
     let files = args.files.iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");

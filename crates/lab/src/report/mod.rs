@@ -93,7 +93,7 @@ pub fn page(results: &Results) -> Page {
         page.table(table::summary(results));
     }
     if !problems.is_empty() {
-        page.heading("What could not be shown");
+        page.heading("Left out");
         page.list(problems);
     }
     method(&mut page, results);
