@@ -27,11 +27,11 @@ pub struct PortConfig {
     /// The address to bind; port 0 for any free port. Default: any address and port, of both
     /// families where the system has IPv6.
     pub local: Option<SocketAddr>,
-    /// The kernel's buffer for outgoing datagrams, bytes \[udp_sndbuf\]. The kernel may give less.
-    /// Default 2 MiB.
+    /// The kernel's buffer for outgoing datagrams, 1 byte to 1 GiB \[udp_sndbuf\]. The kernel may
+    /// give less. Default 2 MiB.
     pub send_buffer: Option<usize>,
-    /// The kernel's buffer for incoming datagrams, bytes \[udp_rcvbuf\]. The kernel may give less
-    /// (on Linux no more than `net.core.rmem_max`). Default 8 MiB.
+    /// The kernel's buffer for incoming datagrams, 1 byte to 1 GiB \[udp_rcvbuf\]. The kernel may
+    /// give less (on Linux no more than `net.core.rmem_max`). Default 8 MiB.
     pub receive_buffer: Option<usize>,
     /// Time to live, or hop limit, of outgoing datagrams, 1 to 255 \[ipttl\]. Default: the
     /// system's.
