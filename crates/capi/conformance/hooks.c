@@ -114,6 +114,50 @@ static void without_stream_id(void)
     srt_close(listener);
 }
 
+/* The number of bytes, and the first ones before a zero: libsrt never sets those after one. */
+static const char *hex(const char *bytes, int size)
+{
+    const char *text = say("%d:", size);
+    for (int i = 0; i < size && i < 12 && bytes[i] != '\0'; i++)
+        text = say("%s %02x", text, (unsigned char)bytes[i]);
+    return text;
+}
+
+static void stream_id_row(const char *who, const char *name, SRTSOCKET s)
+{
+    char id[600];
+    int size = sizeof id;
+    srt_getsockflag(s, SRTO_STREAMID, id, &size);
+    value("srt_getsockflag", say("STREAMID %s, %s", name, who), "%s", hex(id, size));
+}
+
+static void stream_ids_of_bytes(void)
+{
+    static char longest[512];
+    static const struct { const char *name; const char *bytes; int size; } cases[] = {
+        { "in Latin-1", "caf\xe9 1", 6 }, { "of half a character", "ab\xe2\x82", 4 },
+        { "of 512 bytes 255", longest, 512 }, { "with a zero", "ab\0cd", 5 },
+        { "with zeros at the end", "abc\0\0", 5 },
+    };
+    memset(longest, 255, sizeof longest);
+    for (int i = 0; i < COUNT(cases); i++) {
+        struct plan plan = { 0 };
+        const char *name = cases[i].name;
+        SRTSOCKET listener = hooked(&plan);
+        SRTSOCKET caller = opened(NULL);
+        srt_setsockflag(caller, SRTO_STREAMID, cases[i].bytes, cases[i].size);
+        stream_id_row("opened", name, caller);
+        call(caller, port_of(listener));
+        SRTSOCKET accepted = srt_accept(listener, NULL, NULL);
+        value("srt_listen_callback", say("stream ID %s", name), "%s",
+              hex(plan.stream_id, (int)strlen(plan.stream_id)));
+        stream_id_row("caller", name, caller);
+        stream_id_row("accepted", name, accepted);
+        srt_close(caller);
+        srt_close(listener);
+    }
+}
+
 /* The hook's result and its reason, and what the caller gets of them. */
 static void rejecting(void)
 {
@@ -284,7 +328,8 @@ static void caller_hooks(void)
 int main(void)
 {
     static section *const sections[] = {
-        accepting, without_stream_id, rejecting, passphrases, setting_hooks, caller_hooks,
+        accepting, without_stream_id, stream_ids_of_bytes, rejecting, passphrases, setting_hooks,
+        caller_hooks,
     };
     program_start();
     at_once(sections, COUNT(sections));

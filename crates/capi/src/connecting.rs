@@ -115,9 +115,8 @@ pub unsafe extern "C" fn srt_listen_callback(
         let callback = callback.ok_or(Code::InvalidParameter)?;
         let opaque = Opaque(opaque);
         let hook = ListenHook::new(move |id, version, peer, stream_id| {
-            // A NUL within the stream ID ends it, as in libsrt.
-            let until_nul = stream_id.split('\0').next().unwrap_or_default();
-            let stream_id = CString::new(until_nul).unwrap_or_default();
+            // It contains no NUL, since one ends it.
+            let stream_id = CString::new(stream_id).unwrap_or_default();
             with_address(peer, |peer| {
                 // SAFETY: the program says so.
                 unsafe { callback(opaque.get(), id, version, peer, stream_id.as_ptr()) }

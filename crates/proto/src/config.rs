@@ -17,6 +17,7 @@ use crate::error::ConfigError;
 use crate::factory::Factory;
 use crate::filter::FilterConfig;
 use crate::option::{CONNECTION_OPTIONS, OptionValue, TypedOption, check_change};
+use crate::stream_id::RawStreamId;
 
 /// The most packets in a buffer of automatic size: enough for 10 Gb/s at a latency of 120 ms.
 const AUTO_BUFFER_PACKETS: usize = 131_072;
@@ -210,7 +211,7 @@ macro_rules! options {
         pub struct Config {
             $( $field: $type, )*
             $( $algorithm: $atype, )*
-            stream_id: String,
+            stream_id: RawStreamId,
             passphrase: Option<Passphrase>,
             packet_filter: Option<FilterConfig>,
         }
@@ -220,7 +221,7 @@ macro_rules! options {
                 Self {
                     $( $field: $default, )*
                     $( $algorithm: <$atype>::default(), )*
-                    stream_id: String::new(),
+                    stream_id: RawStreamId::default(),
                     passphrase: None,
                     packet_filter: None,
                 }
@@ -558,16 +559,26 @@ impl Config {
 
     /// The stream ID, which the caller sends to the listener \[streamid\]. Default empty.
     pub fn stream_id(&self) -> &str {
+        self.stream_id.as_str()
+    }
+
+    /// The stream ID with its bytes, if these are not text.
+    pub const fn raw_stream_id(&self) -> &RawStreamId {
         &self.stream_id
     }
 
-    /// Sets the stream ID, which the caller sends to the listener, up to 512 bytes \[streamid\].
-    pub fn with_stream_id(mut self, stream_id: impl Into<String>) -> Result<Self, ConfigError> {
+    /// Sets the stream ID, which the caller sends to the listener, up to 512 bytes \[streamid\]:
+    /// text, or other bytes. Zeros at its end do not reach the listener.
+    pub fn with_stream_id(
+        mut self,
+        stream_id: impl Into<RawStreamId>,
+    ) -> Result<Self, ConfigError> {
         let stream_id = stream_id.into();
-        if stream_id.len() > Self::MAX_STREAM_ID {
+        let len = stream_id.bytes().len();
+        if len > Self::MAX_STREAM_ID {
             return Err(ConfigError {
                 option: "streamid",
-                value: format!("{} bytes long", stream_id.len()),
+                value: format!("{len} bytes long"),
                 expected: "at most 512 bytes",
             });
         }

@@ -13,6 +13,7 @@ use crate::endpoint::ConnectionId;
 use crate::error::{CloseReason, PeerError};
 use crate::group::GroupOffer;
 use crate::path::PathId;
+use crate::stream_id::RawStreamId;
 
 /// An event that the application should know of or react to.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ pub struct Incoming {
     /// The caller's address.
     pub path: PathId,
     /// Its stream ID; empty if it sent none.
-    pub stream_id: String,
+    pub stream_id: RawStreamId,
     /// Its SRT version, 0x00MMmmpp.
     pub peer_version: u32,
     /// Its socket ID.
@@ -99,7 +100,7 @@ pub struct ConnectionInfo {
     /// The peer's socket ID; zero while connecting.
     pub peer_socket_id: SocketId,
     /// The stream ID that the caller sent.
-    pub stream_id: String,
+    pub stream_id: RawStreamId,
     /// The peer's SRT version, 0x00MMmmpp; zero while connecting.
     pub peer_version: u32,
     /// Whether the handshake is complete.

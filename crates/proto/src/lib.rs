@@ -137,5 +137,5 @@ pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_rtt::{BuiltInRtt, ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
-pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};
+pub use stream_id::{AccessMode, ContentType, RawStreamId, StreamId, StreamIdError};
 pub use wake_up::WakeUp;

@@ -56,7 +56,7 @@ impl AcceptQueue {
         let mut groups = self.groups();
         groups.retain(|group| group.strong_count() > 0);
         let mut groups = groups.iter().filter_map(Weak::upgrade);
-        groups.find(|group| group.expects(&offer, call.stream_id()))
+        groups.find(|group| group.expects(&offer, call.raw_stream_id()))
     }
 
     /// Makes the further links of groups wait for an answer, as all callers do, from now on.
@@ -77,7 +77,7 @@ impl AcceptQueue {
             group.join(call, offer)?;
             return Ok(None);
         }
-        let group = Group::new(offer.kind, config, call.stream_id().to_owned())?;
+        let group = Group::new(offer.kind, config, call.raw_stream_id().clone())?;
         group.inner().join(call, offer)?;
         self.serve(&group);
         Ok(Some(group))
@@ -93,7 +93,7 @@ impl AcceptQueue {
         let (links, mut others): (VecDeque<_>, VecDeque<_>) =
             self.take().into_iter().partition(|call| {
                 let offer = call.group();
-                offer.is_some_and(|offer| group.inner().expects(&offer, call.stream_id()))
+                offer.is_some_and(|offer| group.inner().expects(&offer, call.raw_stream_id()))
             });
         // Callers that came meanwhile follow the others.
         let mut calls = self.lock();

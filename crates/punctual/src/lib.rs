@@ -128,10 +128,10 @@ pub use punctual_proto::{
     Efficient, Factory, FrameError, FrameReader, GroupKind, GroupOffer, KeyLength, KeyState,
     LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy,
     NakTimer, OptionInfo, OptionKind, OptionPhase, OptionValue, PacketNumber, Passphrase,
-    PathState, PeerError, PerPacketNakTimers, RatePolicy, Readiness, ReceiverView, RejectReason,
-    ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm,
-    RttEstimator, RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId, StatisticValue,
-    Statistics, StreamId, StreamIdError, Transmission, TypedOption, write_frame,
+    PathState, PeerError, PerPacketNakTimers, RatePolicy, RawStreamId, Readiness, ReceiverView,
+    RejectReason, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt,
+    RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId,
+    StatisticValue, Statistics, StreamId, StreamIdError, Transmission, TypedOption, write_frame,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -6,7 +6,7 @@ use std::thread;
 
 use punctual_io::UdpSocket;
 use punctual_proto::{
-    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership,
+    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership, RawStreamId,
     RejectReason, Shard, StreamId, StreamIdError,
 };
 use tokio::runtime::Handle as Runtime;
@@ -394,6 +394,11 @@ impl IncomingCall {
         &self.incoming.stream_id
     }
 
+    /// The stream ID with its bytes, if these are not text.
+    pub fn raw_stream_id(&self) -> &RawStreamId {
+        &self.incoming.stream_id
+    }
+
     /// The parsed stream ID, in any of the common forms.
     ///
     /// Errors: it begins as one of these forms but violates its syntax.
@@ -406,7 +411,7 @@ impl IncomingCall {
     pub fn info(&self) -> CallerInfo {
         CallerInfo {
             remote: self.remote(),
-            stream_id: self.incoming.stream_id.clone(),
+            stream_id: self.stream_id().to_owned(),
             peer_version: self.incoming.peer_version,
             group: self.incoming.group,
         }

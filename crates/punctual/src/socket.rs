@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
     CloseReason, Config, ConfigError, ConnectionId, ConnectionInfo, Endpoint, Message, MsgNo,
-    PeerError, Readiness, SendOptions, SeqNo, Statistics, StreamId, StreamIdError,
+    PeerError, RawStreamId, Readiness, SendOptions, SeqNo, Statistics, StreamId, StreamIdError,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -527,6 +527,11 @@ impl Socket {
 
     /// The stream ID that the caller sent; empty if it sent none.
     pub fn stream_id(&self) -> &str {
+        self.raw_stream_id()
+    }
+
+    /// The stream ID with its bytes, if these are not text.
+    pub fn raw_stream_id(&self) -> &RawStreamId {
         self.connection.stream_id.get_or_init(|| self.info().stream_id)
     }
 
@@ -605,7 +610,7 @@ struct Connection {
     id: ConnectionId,
     signals: Arc<Signals>,
     /// Cached on first use, which is after the handshake: from then on it does not change.
-    stream_id: OnceLock<String>,
+    stream_id: OnceLock<RawStreamId>,
 }
 
 impl Drop for Connection {

@@ -30,6 +30,7 @@ use crate::group::{LinkAction, LinkStatus, LinkTerms};
 use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
+use crate::stream_id::RawStreamId;
 
 /// Commands of key messages outside the handshake (draft section 6.1).
 const KMREQ: u16 = 3;
@@ -79,7 +80,7 @@ pub(super) struct Output<'a> {
 /// The caller that has a connection of a listener.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupant<'a> {
-    pub(crate) stream_id: &'a str,
+    pub(crate) stream_id: &'a RawStreamId,
     pub(crate) last_received: Instant,
     pub(crate) rtt: Duration,
 }

@@ -592,7 +592,7 @@ impl Connection {
             path: self.path.id,
             socket_id: self.socket_id,
             peer_socket_id: SocketId::LISTENER,
-            stream_id: self.config.stream_id().to_owned(),
+            stream_id: self.config.raw_stream_id().clone(),
             peer_version: 0,
             connected: false,
             receive_latency: self.config.receive_latency(),

@@ -24,6 +24,7 @@ use crate::connection::crypt::Crypt;
 use crate::error::CloseReason;
 use crate::filter::Fec;
 use crate::path::Path;
+use crate::stream_id::RawStreamId;
 
 /// The largest MSS that a peer may announce, bytes.
 const MAX_MSS: u32 = 1_500;
@@ -99,7 +100,7 @@ pub(crate) struct Negotiated {
     pub(crate) fixed: FixedPart,
     pub(crate) latency: Latency,
     pub(crate) peer: PeerFeatures,
-    pub(crate) stream_id: String,
+    pub(crate) stream_id: RawStreamId,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
     /// The time from when a byte should arrive to its use, for a stream of bytes with a playout

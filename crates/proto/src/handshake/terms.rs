@@ -21,6 +21,7 @@ use crate::event::IncomingId;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
 use crate::path::Path;
+use crate::stream_id::RawStreamId;
 
 /// The version that this implementation announces: 1.5.5, whose live mode it implements.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
@@ -36,7 +37,7 @@ const FILE: &str = "file";
 pub(crate) struct Blocks {
     pub(crate) hs_req: Option<HsExtension>,
     pub(crate) hs_rsp: Option<HsExtension>,
-    pub(crate) stream_id: Option<String>,
+    pub(crate) stream_id: Option<RawStreamId>,
     pub(crate) congestion: Option<String>,
     pub(crate) filter: Option<String>,
     pub(crate) group: Option<GroupExtension>,
@@ -53,7 +54,7 @@ impl Blocks {
             match extension {
                 Extension::HsReq(hs) => blocks.hs_req = Some(hs),
                 Extension::HsRsp(hs) => blocks.hs_rsp = Some(hs),
-                Extension::StreamId(id) => blocks.stream_id = Some(id),
+                Extension::StreamId(id) => blocks.stream_id = Some(id.into()),
                 Extension::Congestion(name) => blocks.congestion = Some(name),
                 Extension::Filter(config) => blocks.filter = Some(config),
                 Extension::Group(group) => blocks.group = Some(group),
@@ -70,7 +71,7 @@ impl Blocks {
     pub(crate) fn write(&self, handshake: &mut Handshake) {
         let hs = [self.hs_req.map(Extension::HsReq), self.hs_rsp.map(Extension::HsRsp)];
         let config = [
-            self.stream_id.clone().map(Extension::StreamId),
+            self.stream_id.as_ref().map(|id| Extension::StreamId(id.bytes().to_vec())),
             self.congestion.clone().map(Extension::Congestion),
             self.filter.clone().map(Extension::Filter),
             self.group.map(Extension::Group),
@@ -149,7 +150,7 @@ impl Offer {
     /// Makes the offer. `preferred` is the key length that the peer prefers.
     pub(crate) fn new(config: &Config, preferred: Option<KeyLength>, chance: &mut Chance) -> Self {
         let keys = KeyOffer::make(config, preferred, chance);
-        let stream_id = Some(config.stream_id()).filter(|id| !id.is_empty());
+        let stream_id = Some(config.raw_stream_id()).filter(|id| !id.is_empty());
         Self {
             blocks: Blocks {
                 hs_req: Some(HsExtension {
@@ -158,7 +159,7 @@ impl Offer {
                     receive_latency_ms: millis(config.announced_receive_latency()),
                     send_latency_ms: millis(config.announced_peer_latency()),
                 }),
-                stream_id: stream_id.map(str::to_owned),
+                stream_id: stream_id.cloned(),
                 congestion: own_congestion(config),
                 km_req: keys.as_ref().map(|keys| keys.message().to_vec()),
                 filter: config.filter().map(|filter| filter.text().to_owned()),
@@ -202,7 +203,7 @@ impl Offer {
         let key_answer = KeyAnswer { km_rsp: answer.km_rsp.clone(), km_req: answer.km_req.clone() };
         let offer = self.keys.take();
         let crypt = keys::conclude(offer, &key_answer, peer(&response), fixed.send_isn, config)?;
-        let stream_id = config.stream_id().to_owned();
+        let stream_id = config.raw_stream_id().clone();
         let agreed = negotiated(fixed, &response, stream_id, latency, crypt, config);
         Ok(Negotiated { filter, ..agreed })
     }
@@ -212,7 +213,7 @@ impl Offer {
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     hs: HsExtension,
-    stream_id: String,
+    stream_id: RawStreamId,
     congestion: Option<String>,
     group: Option<GroupOffer>,
     km_req: Option<Vec<u8>>,
@@ -249,7 +250,7 @@ impl Request {
     }
 
     /// The stream ID that the initiator sent; empty if none.
-    pub(crate) fn stream_id(&self) -> &str {
+    pub(crate) const fn stream_id(&self) -> &RawStreamId {
         &self.stream_id
     }
 
@@ -380,7 +381,7 @@ impl Request {
 fn negotiated(
     fixed: FixedPart,
     peer: &HsExtension,
-    stream_id: String,
+    stream_id: RawStreamId,
     latency: Latency,
     crypt: Option<Box<Crypt>>,
     config: &Config,

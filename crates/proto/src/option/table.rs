@@ -250,7 +250,7 @@ fn transmission_type(config: Config, value: &OptionValue) -> Set {
         ("live", _) => Config::default(),
         _ => return wrong("transtype", value, "live, file or stream"),
     };
-    Some(preset.with_stream_id(config.stream_id()))
+    Some(preset.with_stream_id(config.raw_stream_id().clone()))
 }
 
 fn congestion(config: Config, value: &OptionValue) -> Set {

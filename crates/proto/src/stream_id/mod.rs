@@ -5,11 +5,13 @@
 //! appendix B).
 
 mod parse;
+mod raw;
 
 use std::fmt;
 
 use thiserror::Error;
 
+pub use self::raw::RawStreamId;
 use crate::config::Config;
 use punctual_wire::RejectReason;
 

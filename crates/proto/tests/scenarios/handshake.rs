@@ -1,8 +1,7 @@
 //! The handshake of caller and listener: loss, repetition, long round trips, negotiation.
 
 use punctual_netem::{LinkConfig, Reorder};
-use punctual_proto::Config;
-use punctual_proto::SocketId;
+use punctual_proto::{Config, RawStreamId, SocketId};
 use punctual_wire::HandshakeRequest;
 
 use crate::datagram::{Kind, handshake, kind};
@@ -308,12 +307,13 @@ fn the_larger_latency_counts_in_each_direction() {
 fn the_stream_id_arrives_as_it_was_sent() {
     let longest = "ä".repeat(256);
     assert_eq!(longest.len(), 512);
-    for stream_id in ["", "a", "abcd", "#!::u=admin,r=live/été", "日本の放送 📡", &longest]
-    {
+    let texts = ["", "a", "abcd", "#!::u=admin,r=live/été", "日本の放送 📡", &longest];
+    let others = [b"caf\xE9\0\x80".to_vec(), vec![0xFF; 512]];
+    for stream_id in texts.map(RawStreamId::from).into_iter().chain(others.map(RawStreamId::from)) {
         let mut pair = Pair::symmetric(1, link());
         pair.accepts = false;
-        let config = Config::default().with_stream_id(stream_id).expect("short enough");
-        pair.call(config, Config::default());
+        let config = Config::default().with_stream_id(stream_id.clone());
+        pair.call(config.expect("short enough"), Config::default());
         pair.run_for(MS(100));
         let incoming = pair.listener.incoming.pop_front().expect("a caller");
         assert_eq!(incoming.stream_id, stream_id);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use punctual_proto::{
     CloseReason, Config, ConfigError, DrainedLink, GroupDriver, GroupKind, GroupOffer, LinkId,
-    LinkState, Message, Readiness, SendOptions, Statistics,
+    LinkState, Message, RawStreamId, Readiness, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -66,7 +66,7 @@ pub(crate) struct Inner {
     state: Mutex<State>,
     signals: Arc<GroupSignals>,
     /// The stream ID of the calling end: of an accepted group that of its first link.
-    stream_id: String,
+    stream_id: RawStreamId,
 }
 
 #[derive(Debug)]
@@ -143,11 +143,15 @@ impl Group {
             let expected = "on in a group, which merges its links by their timestamps";
             return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
         }
-        let stream_id = config.stream_id().to_owned();
+        let stream_id = config.raw_stream_id().clone();
         Self::new(kind, config, stream_id)
     }
 
-    pub(crate) fn new(kind: GroupKind, config: Config, stream_id: String) -> Result<Self, Error> {
+    pub(crate) fn new(
+        kind: GroupKind,
+        config: Config,
+        stream_id: RawStreamId,
+    ) -> Result<Self, Error> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(std::io::Error::other)?;
         let machine = punctual_proto::Group::new(
@@ -439,12 +443,12 @@ impl Inner {
     }
 
     /// Whether a caller with this offer and stream ID is a further link of this group.
-    pub(crate) fn expects(&self, offer: &GroupOffer, stream_id: &str) -> bool {
+    pub(crate) fn expects(&self, offer: &GroupOffer, stream_id: &RawStreamId) -> bool {
         let state = self.lock();
         state.check_open().is_ok()
             && state.driver.group().peer_group() == Some(offer.peer_group)
             && state.driver.group().kind() == offer.kind
-            && self.stream_id == stream_id
+            && self.stream_id == *stream_id
     }
 
     /// Accepts a caller as a link.

@@ -112,7 +112,7 @@ fn apply(config: Config, number: OptionNumber, value: &Value) -> Result<Config, 
             config.with_reorder_tolerance(u32::try_from(int).unwrap_or(0).min(1_000_000))?
         }
         OptionNumber::MINVERSION => config.with_min_version(u32::try_from(int).unwrap_or(0)),
-        OptionNumber::STREAMID => config.with_stream_id(text())?,
+        OptionNumber::STREAMID => config.with_stream_id(value.bytes().to_vec())?,
         OptionNumber::PAYLOADSIZE => match packets.min(LARGEST_PAYLOAD) {
             0 => config.with_payload_size(LARGEST_PAYLOAD)?,
             size => config.with_payload_size(size)?,

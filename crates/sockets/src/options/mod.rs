@@ -130,9 +130,9 @@ impl Options {
     }
 
     /// The options that an accepted socket inherits, with the caller's stream ID.
-    pub(crate) fn inherited(&self, stream_id: &str) -> Self {
+    pub(crate) fn inherited(&self, stream_id: &[u8]) -> Self {
         let mut options = self.clone();
-        options.set.insert(OptionNumber::STREAMID, Value::Text(stream_id.into()));
+        options.set.insert(OptionNumber::STREAMID, Value::Text(stream_id.to_vec()));
         options
     }
 

@@ -82,9 +82,8 @@ const ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= 1;
 const ZERO_AND_UP: fn(&Value) -> bool = |it| it.number() >= 0;
 const MINUS_ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= -1;
 
-/// The handshake carries text: other bytes are replaced, which may lengthen it.
 fn is_stream_id(value: &Value) -> bool {
-    String::from_utf8_lossy(value.bytes()).len() <= 512
+    value.bytes().len() <= punctual::Config::MAX_STREAM_ID
 }
 
 fn is_filter(value: &Value) -> bool {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use punctual::{IncomingCall, Listener, RejectReason};
+use punctual::{IncomingCall, Listener, RawStreamId, RejectReason};
 
 use super::link::Carrier;
 use super::{Socket, Stage, State};
@@ -29,11 +29,11 @@ const HANDSHAKE_VERSION: i32 = 5;
 #[derive(Clone)]
 pub struct ListenHook(Arc<Decide>);
 
-type Decide = dyn Fn(i32, i32, SocketAddr, &str) -> i32 + Send + Sync;
+type Decide = dyn Fn(i32, i32, SocketAddr, &[u8]) -> i32 + Send + Sync;
 
 impl ListenHook {
     /// A hook that calls `hook`.
-    pub fn new(hook: impl Fn(i32, i32, SocketAddr, &str) -> i32 + Send + Sync + 'static) -> Self {
+    pub fn new(hook: impl Fn(i32, i32, SocketAddr, &[u8]) -> i32 + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
     }
 }
@@ -239,7 +239,7 @@ impl Socket {
         let library = self.library.upgrade()?;
         let (options, local, connect_hook, hook) = {
             let state = self.lock();
-            let options = state.options.inherited(call.stream_id());
+            let options = state.options.inherited(received_stream_id(call.raw_stream_id()));
             let hook = state.listen_hook.clone();
             (options, state.local.clone(), state.connect_hook.clone(), hook)
         };
@@ -325,10 +325,16 @@ fn forget_closed(queue: &mut VecDeque<Arc<Socket>>) {
     queue.retain(|socket| !socket.is_known_closed());
 }
 
+/// A stream ID as programs for libsrt get it from a peer: a zero ends it.
+pub(super) fn received_stream_id(id: &RawStreamId) -> &[u8] {
+    id.bytes().split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
 impl ListenHook {
     /// Whether the hook allows the caller.
     fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
-        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), call.stream_id()) != REFUSE
+        let stream_id = received_stream_id(call.raw_stream_id());
+        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), stream_id) != REFUSE
     }
 }
 
@@ -366,12 +372,12 @@ mod tests {
         library.set_listen_hook(id, Some(hook)).unwrap();
         let address = listen(&library, id).address;
         let caller = library.create_socket();
-        let text = Value::Text(b"camera".to_vec());
+        let text = Value::Text(b"cam\xE9ra\0 1".to_vec());
         library.set_option(caller, OptionNumber::STREAMID, text).unwrap();
         assert_fails(library.connect(caller, address), Code::ConnectionRejected);
         assert_eq!(library.reject_reason(caller), 1_403);
         let (state, version, peer, stream_id) = seen.recv().unwrap();
-        assert_eq!((state, version, stream_id.as_str()), (SocketState::Init, 5, "camera"));
+        assert_eq!((state, version, &stream_id[..]), (SocketState::Init, 5, &b"cam\xE9ra"[..]));
         assert!(peer.ip().is_loopback());
         library.shut_down();
     }

@@ -3,6 +3,7 @@
 use punctual::{ConnectionInfo, OptionPhase, Socket as Connection};
 
 use super::link::Link;
+use super::listening::received_stream_id;
 use super::{Socket, SocketState, Stage};
 use crate::code::{Code, Failure};
 use crate::events::Events;
@@ -91,8 +92,11 @@ impl Socket {
             OptionNumber::PEERLATENCY => int(millis(info?.peer_latency)),
             OptionNumber::PBKEYLEN => int(info?.cipher?.1.bytes() as u64),
             OptionNumber::STREAMID => {
-                let id = self.link.get()?.connection()?.stream_id().to_owned();
-                (!id.is_empty()).then(|| Value::Text(id.into_bytes()))
+                let id = self.link.get()?.connection()?.raw_stream_id();
+                // This end's own one keeps its zeros. In a rendezvous, the peer's replaces it.
+                let is_own = self.lock().options.get(number)?.bytes() == id.bytes();
+                let id = received_stream_id(id);
+                (!is_own && !id.is_empty()).then(|| Value::Text(id.to_vec()))
             }
             OptionNumber::PACKETFILTER => {
                 Some(Value::Text(info?.packet_filter.clone().into_bytes()))

@@ -17,8 +17,9 @@ pub enum Extension {
     KmReq(Vec<u8>),
     /// The key message returned, or a word that says why not, byte for byte.
     KmRsp(Vec<u8>),
-    /// Stream ID: what the caller wants. At most [`MAX_STREAM_ID`] bytes.
-    StreamId(String),
+    /// Stream ID: what the caller wants, nearly always text. At most [`MAX_STREAM_ID`] bytes; zeros
+    /// at the end are lost.
+    StreamId(Vec<u8>),
     /// Congestion control, "live" if absent. At most 16 bytes.
     Congestion(String),
     /// Packet filter configuration. At most 64 bytes.
@@ -99,8 +100,8 @@ impl Extension {
             KMREQ => Self::KmReq(raw()),
             KMRSP => Self::KmRsp(raw()),
             STREAM_ID => Self::StreamId(STREAM_ID_FIELD.decode(body)?),
-            CONGESTION => Self::Congestion(CONGESTION_FIELD.decode(body)?),
-            FILTER => Self::Filter(FILTER_FIELD.decode(body)?),
+            CONGESTION => Self::Congestion(CONGESTION_FIELD.decode_text(body)?),
+            FILTER => Self::Filter(FILTER_FIELD.decode_text(body)?),
             GROUP => Self::Group(GroupExtension::parse(body)?),
             _ => Self::Unknown { command, body: raw() },
         })
@@ -115,9 +116,9 @@ impl Extension {
             Self::KmReq(body) | Self::KmRsp(body) | Self::Unknown { body, .. } => {
                 put_padded(buffer, capped(body));
             }
-            Self::StreamId(text) => STREAM_ID_FIELD.encode(text, buffer),
-            Self::Congestion(text) => CONGESTION_FIELD.encode(text, buffer),
-            Self::Filter(text) => FILTER_FIELD.encode(text, buffer),
+            Self::StreamId(bytes) => STREAM_ID_FIELD.encode(bytes, buffer),
+            Self::Congestion(text) => CONGESTION_FIELD.encode(text.as_bytes(), buffer),
+            Self::Filter(text) => FILTER_FIELD.encode(text.as_bytes(), buffer),
             Self::Group(group) => group.emit(buffer),
         }
     }
@@ -133,9 +134,9 @@ impl Extension {
             Self::KmReq(body) | Self::KmRsp(body) | Self::Unknown { body, .. } => {
                 padded_len(capped(body).len())
             }
-            Self::StreamId(text) => STREAM_ID_FIELD.encoded_len(text),
-            Self::Congestion(text) => CONGESTION_FIELD.encoded_len(text),
-            Self::Filter(text) => FILTER_FIELD.encoded_len(text),
+            Self::StreamId(bytes) => STREAM_ID_FIELD.encoded_len(bytes),
+            Self::Congestion(text) => CONGESTION_FIELD.encoded_len(text.as_bytes()),
+            Self::Filter(text) => FILTER_FIELD.encoded_len(text.as_bytes()),
             Self::Group(_) => GroupExtension::LEN,
         }
     }
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn stream_id_of_access_control() {
         let block = [0, 5, 0, 2, 0x3A, 0x3A, 0x21, 0x23, 0x00, 0x61, 0x3D, 0x75];
-        assert_stands_as(&Extension::StreamId("#!::u=a".to_owned()), &block);
+        assert_stands_as(&Extension::StreamId(b"#!::u=a".to_vec()), &block);
     }
 
     #[test]

@@ -263,7 +263,7 @@ mod tests {
             extension_field: HS_EXT_HSREQ | HS_EXT_CONFIG,
             request: HandshakeRequest::Conclusion,
             extensions: vec![
-                Extension::StreamId("read:live".to_owned()),
+                Extension::StreamId(b"read:live".to_vec()),
                 Extension::Congestion("live".to_owned()),
             ],
             ..induction_request()
@@ -283,7 +283,7 @@ mod tests {
         let mut body = INDUCTION_REQUEST.to_vec();
         body.extend_from_slice(&[0, 5, 0xFF, 0xFF, 7]);
         assert_eq!(Handshake::parse(&body), Ok(induction_request()));
-        let extensions = vec![Extension::StreamId("x".to_owned())];
+        let extensions = vec![Extension::StreamId(b"x".to_vec())];
         let loaded = Handshake { extensions, ..induction_request() };
         assert_eq!(emitted(&loaded), INDUCTION_REQUEST);
     }

@@ -6,6 +6,7 @@ use punctual_wire::{Handshake, Timestamp};
 use crate::config::Config;
 use crate::handshake::listener::Proposal;
 use crate::path::{Host, PathId};
+use crate::stream_id::RawStreamId;
 
 /// A caller whose handshake fits the listener's options, and which was not accepted yet.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Applicant {
     }
 
     /// Whether a caller of this host and with this stream ID may be the same program.
-    pub(super) fn may_be(&self, host: Host, stream_id: &str) -> bool {
+    pub(super) fn may_be(&self, host: Host, stream_id: &RawStreamId) -> bool {
         self.path.host() == host && self.proposal.request.stream_id() == stream_id
     }
 }

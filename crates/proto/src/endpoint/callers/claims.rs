@@ -134,6 +134,7 @@ impl Claim {
 mod tests {
     use super::super::testing::{applicant, connected, host};
     use super::*;
+    use crate::stream_id::RawStreamId;
 
     const START: Instant = Instant::from_millis(9_000);
     const RTT: Duration = Duration::from_millis(40);
@@ -147,8 +148,9 @@ mod tests {
     fn decision(last_received: Option<Instant>) -> (Decision, Duration) {
         let mut claims = Claims::default();
         assert!(claims.add(START, rival(), applicant(START, host(1), "")).is_none());
+        let stream_id = &RawStreamId::default();
         let occupant =
-            last_received.map(|last_received| Occupant { stream_id: "", last_received, rtt: RTT });
+            last_received.map(|last_received| Occupant { stream_id, last_received, rtt: RTT });
         while let Some(now) = claims.next_look() {
             if let Some((_, decision)) = claims.decide(now, |_| occupant) {
                 return (decision, now - START);

@@ -79,7 +79,7 @@ impl WaitingCallers {
         Some(Incoming {
             id,
             path: *path,
-            stream_id: proposal.request.stream_id().to_owned(),
+            stream_id: proposal.request.stream_id().clone(),
             peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
             encrypted: proposal.request.is_encrypted(),
