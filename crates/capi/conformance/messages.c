@@ -361,6 +361,11 @@ static void message_control(void)
     value("srt_recvmsg2", "three packets, other fields", "%s", plain_fields(&got));
     srt_sendmsg2(pair.caller, bytes, 1, &sent);
     value("srt_sendmsg2", "a used control block, msgno", "%d", sent.msgno);
+    sent = srt_msgctrl_default;
+    int64_t given = sent.srctime = srt_connection_time(pair.caller) + 1;
+    srt_sendmsg2(pair.caller, bytes, 1, &sent);
+    value("srt_sendmsg2", "a message of a file, srctime of the past, afterwards", "%s",
+          sent.srctime == given ? "kept" : "changed");
     close_pair(&pair);
 }
 
@@ -373,6 +378,11 @@ static void without_tsbpd(void)
     answer("srt_sendmsg2", "no TSBPD, srctime 1", srt_sendmsg2(pair.caller, bytes, 10, &control));
     control.srctime = 0;
     answer("srt_sendmsg2", "no TSBPD", srt_sendmsg2(pair.caller, bytes, 10, &control));
+    int64_t given = control.srctime = srt_connection_time(pair.caller) + 1;
+    control.msgno = -1;
+    srt_sendmsg2(pair.caller, bytes, 10, &control);
+    value("srt_sendmsg2", "no TSBPD, srctime of the past, afterwards", "%s",
+          control.srctime == given ? "kept" : "changed");
     answer("srt_recvmsg2", "no TSBPD", srt_recvmsg2(pair.accepted, bytes, 1456, &control));
     answer("srt_sendmsg", "no TSBPD, 1317 bytes", srt_sendmsg(pair.caller, bytes, 1317, -1, 1));
     close_pair(&pair);

@@ -62,6 +62,54 @@ static void sizes(void)
     close_pair(&pair);
 }
 
+/* One call that sends: the numbers that its control block has afterwards. */
+static void sent_row(SRTSOCKET s, const char *name, int size, SRT_MSGCTRL *control)
+{
+    int64_t before = srt_time_now();
+    char *bytes = pattern(size);
+    answer("srt_sendmsg2", say("stream, %s", name), srt_sendmsg2(s, bytes, size, control));
+    value("srt_sendmsg2", say("stream, %s, pktseq - ISN", name), "%d",
+          control->pktseq - get_int(s, SRTO_ISN));
+    value("srt_sendmsg2", say("stream, %s, msgno", name), "%d", control->msgno);
+    value("srt_sendmsg2", say("stream, %s, srctime", name), "%s",
+          control->srctime >= before && control->srctime <= srt_time_now() ? "now" : "not now");
+    free(bytes);
+}
+
+static void numbers(void)
+{
+    struct pair pair = connected(as_stream, as_stream);
+    char *got = malloc(BIG);
+    SRT_MSGCTRL control = srt_msgctrl_default;
+    sent_row(pair.caller, "first", 10, &control);
+    control = srt_msgctrl_default;
+    sent_row(pair.caller, "of three packets", 3000, &control);
+    sent_row(pair.caller, "a used control block", 5, &control);
+    control = srt_msgctrl_default;
+    control.msgno = 77;
+    sent_row(pair.caller, "msgno 77", 5, &control);
+    control = srt_msgctrl_default;
+    control.srctime = srt_connection_time(pair.caller) + 1;
+    sent_row(pair.caller, "srctime of the past", 5, &control);
+    control = srt_msgctrl_default;
+    control.srctime = 1;
+    answer("srt_sendmsg2", "stream, srctime 1", srt_sendmsg2(pair.caller, got, 5, &control));
+    static const int bad[] = { 0, -2, 100000000 };
+    for (int i = 0; i < COUNT(bad); i++) {
+        control = srt_msgctrl_default;
+        control.msgno = bad[i];
+        answer("srt_sendmsg2", say("stream, msgno %d", bad[i]),
+               srt_sendmsg2(pair.caller, got, 5, &control));
+    }
+    control.pktseq = control.msgno = -7;
+    control.srctime = -7;
+    value("srt_recvmsg2", "stream, some bytes", "%s",
+          srt_recvmsg2(pair.accepted, got, 10, &control) > 0 ? "some" : last_error());
+    value("srt_recvmsg2", "stream, the control block", "%d %d %d", control.pktseq, control.msgno,
+          (int)control.srctime);
+    close_pair(&pair);
+}
+
 static void parts(void)
 {
     struct pair pair = connected(as_stream, as_stream);
@@ -259,7 +307,7 @@ static void file_errors(void)
 
 int main(void)
 {
-    static section *const sections[] = { sizes, parts, ends, full, files, file_errors };
+    static section *const sections[] = { sizes, numbers, parts, ends, full, files, file_errors };
     program_start();
     at_once(sections, COUNT(sections));
     return program_end();

@@ -101,8 +101,8 @@ unsafe fn wishes(control: *const MsgCtrl) -> MessageControl {
     }
 }
 
-/// Tells a program the facts about its message. Programs pass structures whose other fields were
-/// never set: no reference is made to them.
+/// Tells a program the facts about its message; bytes that were received of a stream have none.
+/// Programs pass structures whose other fields were never set: no reference is made to them.
 ///
 /// # Safety
 ///
@@ -113,9 +113,11 @@ unsafe fn tell(control: *mut MsgCtrl, told: &MessageControl, socket: SocketId) {
     }
     // SAFETY: the caller says so.
     unsafe {
-        (&raw mut (*control).srctime).write(told.time);
-        (&raw mut (*control).pktseq).write(told.sequence);
-        (&raw mut (*control).msgno).write(told.number);
+        if told.sequence >= 0 {
+            (&raw mut (*control).srctime).write(told.time);
+            (&raw mut (*control).pktseq).write(told.sequence);
+            (&raw mut (*control).msgno).write(told.number);
+        }
         groups::report_links(socket, control);
     }
 }

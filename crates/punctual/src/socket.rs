@@ -221,6 +221,33 @@ impl Socket {
         })
     }
 
+    /// Sends as [`try_write`](Self::try_write) does, and returns the numbers of the bytes; or under
+    /// a message number of the caller's, which the protocol does not check. All bytes of one call
+    /// have the same message number.
+    pub fn try_write_with(
+        &self,
+        data: &mut Bytes,
+        msgno: Option<MsgNo>,
+    ) -> Result<Option<Submitted>, Error> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| {
+            let stopped = state.stopped;
+            let endpoint = state.endpoint();
+            if let Some(msgno) = msgno {
+                endpoint.set_next_msgno(*id, msgno);
+            }
+            let numbers = endpoint.next_message(*id);
+            match written(endpoint.write(now, *id, data))? {
+                None if stopped => Err(Error::Stopped),
+                None => Ok(None),
+                Some(_) => {
+                    let has_room = endpoint.await_room(*id);
+                    Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, at: now, has_room }))
+                }
+            }
+        })
+    }
+
     /// Completes when room to send may have been freed since it was first polled.
     pub(crate) fn room(&self) -> BoxFuture<'static, ()> {
         let signals = Arc::clone(&self.connection.signals);
@@ -590,7 +617,7 @@ impl Socket {
     }
 }
 
-/// A message that was submitted for sending.
+/// A message, or bytes of a stream, that were submitted for sending.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Submitted {
     /// The sequence number of its first packet.

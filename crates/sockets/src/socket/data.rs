@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bytes::buf::UninitSlice;
-use punctual::{CloseReason, Error, Instant, Message, MsgNo, SendOptions, Transmission};
+use punctual::{CloseReason, Error, Instant, Message, MsgNo, SendOptions, Submitted, Transmission};
 
 use super::control::MessageControl;
 use super::inbox::Inbox;
@@ -25,13 +25,12 @@ impl Socket {
             return Ok(0);
         }
         if link.mode == Transmission::Stream {
-            let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-            return self.write(link, Bytes::copy_from_slice(data));
+            return self.write(link, data, control);
         }
         if link.mode == Transmission::Live && data.len() > self.most_live_bytes() {
             return Err(Code::InvalidMessageCall.into());
         }
-        let options = self.send_options(control)?;
+        let options = self.send_options(link, control)?;
         let number = message_number(control.number)?;
         let mut first = Some(Bytes::copy_from_slice(data));
         let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,24 +40,37 @@ impl Socket {
             let payload = first.take().unwrap_or_else(|| Bytes::copy_from_slice(data));
             link.send(payload, options, number)
         })?;
+        self.note_submitted(link, &submitted, control);
+        Ok(data.len())
+    }
+
+    /// Sends bytes of a stream, as many as there is room for.
+    fn write(
+        &self,
+        link: &Link,
+        data: &[u8],
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        let number = message_number(control.number)?;
+        // A stream has no origin times, but a wrong one is refused as that of a message is.
+        self.send_options(link, control)?;
+        let mut left = Bytes::copy_from_slice(data);
+        let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let submitted = self.until_room(|| link.write(&mut left, number))?;
+        self.note_submitted(link, &submitted, control);
+        Ok(data.len() - left.len())
+    }
+
+    /// Tells the caller the numbers of its message, and notes whether the buffer is full now.
+    fn note_submitted(&self, link: &Link, submitted: &Submitted, control: &mut MessageControl) {
         if !submitted.has_room {
             self.note_full(link);
         }
         control.sequence = i32::try_from(submitted.seq.value()).unwrap_or(-1);
         control.number = i32::try_from(submitted.msgno.value()).unwrap_or(-1);
-        if control.time == 0 {
+        if control.time == 0 || !link.is_timed {
             control.time = i64::try_from(submitted.at.as_micros()).unwrap_or(0);
         }
-        Ok(data.len())
-    }
-
-    /// Sends bytes of a stream, as many as there is room for.
-    fn write(&self, link: &Link, mut data: Bytes) -> Result<usize, Failure> {
-        let taken = self.until_room(|| link.write(&mut data))?;
-        if !link.has_room() {
-            self.note_full(link);
-        }
-        Ok(taken)
     }
 
     /// Repeats `attempt` until there is room, if calls that send wait.
@@ -105,7 +117,7 @@ impl Socket {
         }
     }
 
-    fn send_options(&self, control: &MessageControl) -> Result<SendOptions, Failure> {
+    fn send_options(&self, link: &Link, control: &MessageControl) -> Result<SendOptions, Failure> {
         let origin = match u64::try_from(control.time) {
             Ok(0) => None,
             // A time in the future counts as now; the largest numbers would be no times at all.
@@ -115,7 +127,7 @@ impl Socket {
             _ => return Err(Code::InvalidMessageCall.into()),
         };
         let ttl = u64::try_from(control.ttl).ok().map(Duration::from_millis);
-        let origin = origin.map(Instant::from_micros);
+        let origin = origin.filter(|_| link.is_timed).map(Instant::from_micros);
         Ok(SendOptions { ttl, origin, in_order: control.in_order })
     }
 

@@ -49,6 +49,8 @@ impl Carrier {
 pub(super) struct Link {
     carrier: Carrier,
     pub(super) mode: Transmission,
+    /// Whether messages are delivered by their origin times.
+    pub(super) is_timed: bool,
     /// The sequence number of the first packet that this end sends.
     pub(super) first_sequence: i32,
     /// Bytes of the largest payload of a packet.
@@ -70,8 +72,12 @@ impl Link {
             Carrier::Connection(socket) => socket.config().payload_size(),
             Carrier::Group(_) => LARGEST_PAYLOAD,
         };
+        let is_timed = match &carrier {
+            Carrier::Connection(socket) => mode == Transmission::Live && socket.config().tsbpd(),
+            Carrier::Group(_) => true,
+        };
         let first_sequence = first_sequence.unwrap_or(0);
-        Self { carrier, mode, first_sequence, packet }
+        Self { carrier, mode, is_timed, first_sequence, packet }
     }
 
     /// The packets of a message of this many bytes.
@@ -132,10 +138,14 @@ impl Link {
         }
     }
 
-    /// Submits bytes of a stream; `None` if there is no room.
-    pub(super) fn write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
+    /// Submits bytes from the front of `data` to a stream; `None` if there is no room.
+    pub(super) fn write(
+        &self,
+        data: &mut Bytes,
+        number: Option<MsgNo>,
+    ) -> Result<Option<Submitted>, Error> {
         match &self.carrier {
-            Carrier::Connection(socket) => socket.try_write(data),
+            Carrier::Connection(socket) => socket.try_write_with(data, number),
             Carrier::Group(_) => Err(Error::NoStream),
         }
     }
