@@ -121,6 +121,52 @@ static void uwaits(void)
     close_pair(&pair);
 }
 
+static void make_readable(const struct pair *pair)
+{
+    int eid = watch(pair->accepted, SRT_EPOLL_IN);
+    srt_sendmsg(pair->caller, "message", 7, -1, 1);
+    wait_events(eid, SRT_EPOLL_IN, LONG_MS);
+    srt_epoll_release(eid);
+}
+
+/* One wait for three sockets: which of them it names, in its order. */
+static void order_row(const char *situation, int eid, const struct pair pairs[3], int room)
+{
+    SRT_EPOLL_EVENT events[3];
+    int result = srt_epoll_uwait(eid, events, room, 0);
+    const char *text = say("%d:", result);
+    for (int i = 0; i < result && i < room; i++)
+        for (int j = 0; j < 3; j++)
+            if (events[i].fd == pairs[j].accepted)
+                text = say("%s %d", text, j + 1);
+    value("srt_epoll_uwait", situation, "%s", text);
+}
+
+/* They are added in the order 1, 2, 3, and become ready in the order 2, 3, 1. */
+static void order_of_three(void)
+{
+    struct pair pairs[3];
+    char message[1456];
+    int eid = srt_epoll_create();
+    for (int i = 0; i < 3; i++) {
+        pairs[i] = connected(NULL, NULL);
+        srt_epoll_add_usock(eid, pairs[i].accepted, &(int){ SRT_EPOLL_IN });
+    }
+    make_readable(&pairs[1]);
+    make_readable(&pairs[2]);
+    make_readable(&pairs[0]);
+    order_row("three ready, room for 3", eid, pairs, 3);
+    order_row("three ready, room for 1", eid, pairs, 1);
+    order_row("three ready, room for 1, again", eid, pairs, 1);
+    srt_recv(pairs[1].accepted, message, sizeof message);
+    make_readable(&pairs[1]);
+    order_row("three ready, room for 1, the second was read", eid, pairs, 1);
+    order_row("three ready, room for 2, the second was read", eid, pairs, 2);
+    order_row("three ready, room for 3, the second was read", eid, pairs, 3);
+    for (int i = 0; i < 3; i++)
+        close_pair(&pairs[i]);
+}
+
 /* The subscriptions that are taken, and the ones that they replace. */
 static void subscriptions(void)
 {
@@ -327,8 +373,8 @@ int main(void)
     program_start();
     bad_ids();
     static section *const sections[] = {
-        waits, two_sockets, uwaits, subscriptions, gone_sockets, empty, flags, system_sockets,
-        both_kinds,
+        waits, two_sockets, uwaits, order_of_three, subscriptions, gone_sockets, empty, flags,
+        system_sockets, both_kinds,
     };
     at_once(sections, COUNT(sections));
     return program_end();

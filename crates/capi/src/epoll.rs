@@ -243,7 +243,9 @@ unsafe fn wait(set: c_int, outputs: &[Output; 4], millis: i64) -> Result<c_int, 
         // As in libsrt, an error of a descriptor alone is not reported.
         system: Some(events(system_readers, system_writers) & (Events::IN | Events::OUT)),
     };
-    let report = set.wait(wanted, timeout(millis))?;
+    let mut report = set.wait(wanted, timeout(millis))?;
+    // As in libsrt, numbers are in their order here.
+    report.sockets.sort_unstable_by_key(|&(number, _)| number);
     if report.sockets.is_empty() && report.system.is_empty() {
         return Err(Code::Timeout.into());
     }

@@ -1,6 +1,5 @@
 //! Event sets: libsrt's epoll.
 
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::code::{Code, Failure};
 use crate::events::Events;
 use crate::readiness::now;
+use crate::subscriptions::Subscriptions;
 use crate::system_poll::SystemPoll;
 
 /// A wait for an empty set is no error \[`SRT_EPOLL_ENABLE_EMPTY`\].
@@ -31,9 +31,7 @@ pub struct EventSet {
 
 #[derive(Debug, Default)]
 struct State {
-    sockets: BTreeMap<i32, Subscription>,
-    /// The sockets that have something to report.
-    ready: BTreeMap<i32, Events>,
+    sockets: Subscriptions,
     system: Option<SystemPoll>,
     flags: i32,
     released: bool,
@@ -47,26 +45,10 @@ struct State {
     looks: usize,
 }
 
-/// The wishes of a subscriber.
-#[derive(Clone, Copy, Debug)]
-struct Subscription {
-    wanted: Events,
-    /// The events that are reported once when they come.
-    edges: Events,
-}
-
-impl Subscription {
-    /// The part of a socket's events that is reported. The end of a connection reaches every
-    /// subscriber as a whole.
-    fn reported(self, events: Events) -> Events {
-        if events.any(Events::ERR) { events } else { events & self.wanted }
-    }
-}
-
 /// The events of a wait.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Sockets with their events, in the order of their numbers.
+    /// Sockets with their events, in the order in which they became ready.
     pub sockets: Vec<(i32, Events)>,
     /// Whether there was no room for further sockets. They are reported the next time.
     pub more: bool,
@@ -95,51 +77,38 @@ impl EventSet {
     /// Adds a socket, or changes the events that are wanted of it. `present` are its events.
     pub(crate) fn subscribe(&self, socket: i32, wanted: Events, present: Events) {
         let mut state = self.lock();
-        let edge = wanted.any(Events::EDGE);
-        let wanted = wanted & !Events::EDGE;
-        let edges = if edge { wanted } else { Events::UPDATE };
-        let subscription = Subscription { wanted, edges };
-        state.sockets.insert(socket, subscription);
-        state.set_ready(socket, subscription.reported(present));
+        state.sockets.insert(socket, wanted, present);
         self.notify(&mut state);
     }
 
     /// Removes a socket.
     pub(crate) fn unsubscribe(&self, socket: i32) {
         let mut state = self.lock();
-        state.sockets.remove(&socket);
-        state.ready.remove(&socket);
+        state.sockets.remove(socket);
         self.notify(&mut state);
     }
 
     /// Whether one of these events is wanted of a socket.
     pub(crate) fn wants(&self, socket: i32, events: Events) -> bool {
-        self.lock().sockets.get(&socket).is_some_and(|it| it.wanted.any(events))
+        self.lock().sockets.wants(socket, events)
     }
 
     /// Reports new events of a socket.
     pub(crate) fn raise(&self, socket: i32, events: Events) {
         let mut state = self.lock();
-        let Some(subscription) = state.sockets.get(&socket) else { return };
-        let news = subscription.reported(events);
-        if news.is_empty() {
-            return;
+        if state.sockets.raise(socket, events) {
+            self.notify(&mut state);
         }
-        let ready = state.ready.get(&socket).copied().unwrap_or_default();
-        state.ready.insert(socket, ready | news);
-        self.notify(&mut state);
     }
 
     /// Takes events of a socket back.
     pub(crate) fn clear(&self, socket: i32, events: Events) {
-        let mut state = self.lock();
-        let Some(&ready) = state.ready.get(&socket) else { return };
-        state.set_ready(socket, ready & !events);
+        self.lock().sockets.lower(socket, events);
     }
 
     /// The numbers of the sockets in the set.
     pub(crate) fn sockets(&self) -> Vec<i32> {
-        self.lock().sockets.keys().copied().collect()
+        self.lock().sockets.numbers()
     }
 
     /// Adds a system descriptor, or changes the events that are wanted of it. Errors: that of the
@@ -191,7 +160,6 @@ impl EventSet {
         let mut state = self.lock();
         state.released = true;
         state.sockets.clear();
-        state.ready.clear();
         self.notify(&mut state);
     }
 
@@ -266,14 +234,6 @@ impl EventSet {
 }
 
 impl State {
-    fn set_ready(&mut self, socket: i32, events: Events) {
-        if events.is_empty() {
-            self.ready.remove(&socket);
-        } else {
-            self.ready.insert(socket, events);
-        }
-    }
-
     /// Fails if there is nothing to wait for.
     fn check(&self, wanted: Wanted) -> Result<(), Failure> {
         if self.released {
@@ -290,29 +250,15 @@ impl State {
         Ok(())
     }
 
-    /// Takes what there is to report. Events on an edge are reported once, whether they are wanted
-    /// now or not.
+    /// Takes what there is to report.
     fn report(&mut self, wanted: Wanted) -> Report {
         #[cfg(test)]
         {
             self.looks += 1;
         }
-        let Self { sockets, ready, system, .. } = self;
-        let mut report = Report::default();
-        ready.retain(|socket, events| {
-            let reported = *events & wanted.sockets;
-            if !reported.is_empty() {
-                if report.sockets.len() == wanted.room {
-                    report.more = true;
-                    return true;
-                }
-                report.sockets.push((*socket, reported));
-            }
-            let edges = sockets.get(socket).map_or(*events, |it| it.edges);
-            *events = *events & !edges;
-            !events.is_empty()
-        });
-        if let (Some(system), Some(wanted)) = (system, wanted.system) {
+        let (sockets, more) = self.sockets.report(wanted.sockets, wanted.room);
+        let mut report = Report { sockets, more, system: Vec::new() };
+        if let (Some(system), Some(wanted)) = (&mut self.system, wanted.system) {
             report.system = system.poll(wanted);
         }
         report
@@ -325,20 +271,6 @@ mod tests {
 
     const ALL: Wanted = Wanted { sockets: Events(0x1D), room: usize::MAX, system: None };
     const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
-
-    #[test]
-    fn a_level_is_reported_while_it_lasts_and_an_edge_once() {
-        let set = EventSet::default();
-        set.subscribe(1, Events::IN, Events::NONE);
-        set.subscribe(2, Events::IN | Events::EDGE, Events::NONE);
-        set.raise(1, Events::IN);
-        set.raise(2, Events::IN | Events::OUT);
-        let sockets = |set: &EventSet| set.wait(ALL, AT_ONCE).unwrap().sockets;
-        assert_eq!(sockets(&set), [(1, Events::IN), (2, Events::IN)]);
-        assert_eq!(sockets(&set), [(1, Events::IN)]);
-        set.clear(1, Events::IN);
-        assert_eq!(sockets(&set), []);
-    }
 
     #[test]
     fn sockets_without_room_are_reported_the_next_time() {

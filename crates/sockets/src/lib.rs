@@ -39,6 +39,7 @@ mod reaper;
 mod reject;
 mod runtimes;
 mod socket;
+mod subscriptions;
 mod system_poll;
 #[cfg(test)]
 mod testing;

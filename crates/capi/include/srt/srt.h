@@ -275,8 +275,9 @@ SRT_API int srt_epoll_wait(int eid, SRTSOCKET *readfds, int *rnum, SRTSOCKET *wr
                            int64_t msTimeOut, SYSSOCKET *lrfds, int *lrnum, SYSSOCKET *lwfds,
                            int *lwnum);
 
-/* The same with one entry and all events for each socket, for sets without sockets of the system.
- * Returns the number of entries, 0 when the time is over. */
+/* The same with one entry and all events for each socket, for sets without sockets of the system,
+ * in the order in which they became ready. Returns the number of entries, one more if there was
+ * no room for further ones, 0 when the time is over. */
 SRT_API int srt_epoll_uwait(int eid, SRT_EPOLL_EVENT *fdsSet, int fdsSize, int64_t msTimeOut);
 
 /* ---- Groups ---- */
