@@ -155,6 +155,53 @@ static void waiting(void)
     close_pair(&pair);
 }
 
+static void narrow(SRTSOCKET s)
+{
+    as_stream(s);
+    set_int(s, SRTO_FC, 32);
+    set_int(s, SRTO_SNDBUF, 40 * 1472);
+    set_int(s, SRTO_RCVBUF, 32 * 1472);
+}
+
+/* Whether the mean of the send buffer is what it holds now, or how it differs. */
+static const char *mean_beside_present(SRTSOCKET s)
+{
+    SRT_TRACEBSTATS mean;
+    SRT_TRACEBSTATS present;
+    srt_bstats(s, &mean, 0);
+    srt_bistats(s, &present, 0, 1);
+    return mean.pktSndBuf == present.pktSndBuf && mean.byteSndBuf == present.byteSndBuf
+        ? "the same" : mean.pktSndBuf > present.pktSndBuf ? "more" : "less";
+}
+
+/* The buffers of a stream that nobody reads, and that is then read. */
+static void means(void)
+{
+    static char bytes[100000];
+    struct pair pair = connected(narrow, narrow);
+    SRT_TRACEBSTATS stats;
+    set_bool(pair.caller, SRTO_SNDSYN, 0);
+    fill(pair.caller, bytes, 1456);
+    pause_ms(1200);
+    value("srt_bstats", "full for 1.2 s, mean and present buffer", "%s",
+          mean_beside_present(pair.caller));
+    srt_bistats(pair.caller, &stats, 0, 1);
+    value("srt_bistats", "full, sender", "%d packets, %d bytes, free %s", stats.pktSndBuf,
+          stats.byteSndBuf, stats.byteAvailSndBuf > 1500 ? "some" : "none");
+    set_bool(pair.accepted, SRTO_RCVSYN, 0);
+    for (double end = now_ms() + LONG_MS; now_ms() < end && stats.pktSndBuf > 0;) {
+        if (srt_recv(pair.accepted, bytes, sizeof bytes) <= 0)
+            pause_ms(2);
+        srt_bistats(pair.caller, &stats, 0, 1);
+    }
+    value("srt_bstats", "just empty, mean and present buffer", "%s",
+          mean_beside_present(pair.caller));
+    pause_ms(1200);
+    value("srt_bstats", "empty for 1.2 s, mean and present buffer", "%s",
+          mean_beside_present(pair.caller));
+    close_pair(&pair);
+}
+
 static void failures(void)
 {
     SRT_TRACEBSTATS stats;
@@ -218,7 +265,9 @@ static void stream(void)
 
 int main(void)
 {
-    static section *const sections[] = { live, waiting, failures, bandwidth, stream };
+    static section *const sections[] = {
+        live, waiting, means, failures, bandwidth, stream,
+    };
     program_start();
     at_once(sections, COUNT(sections));
     return program_end();

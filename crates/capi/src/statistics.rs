@@ -4,11 +4,14 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use punctual::Statistics;
-use punctual_sockets::{Code, Failure, TransferStatistics};
+use punctual_sockets::{BufferLevels, Code, Failure, TransferStatistics};
 
 use crate::abi::SocketId;
 use crate::border::done;
 use crate::library;
+
+/// The bytes of the headers of a packet: those of SRT, UDP and IPv4.
+const HEADERS: c_int = 44;
 
 /// `SRT_TRACEBSTATS`; the header explains each field.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,7 +117,8 @@ pub unsafe extern "C" fn srt_bstats(
     unsafe { srt_bistats(socket, output, clear, 0) }
 }
 
-/// The statistics of a connection. The values of the buffers are always the present ones.
+/// The statistics of a connection. The contents of the buffers are the present ones with
+/// `instantaneous`, and otherwise the means of about the last second.
 ///
 /// # Safety
 ///
@@ -124,27 +128,28 @@ pub unsafe extern "C" fn srt_bistats(
     socket: SocketId,
     output: *mut TraceStatistics,
     clear: c_int,
-    _instantaneous: c_int,
+    instantaneous: c_int,
 ) -> c_int {
     done(|| {
         let statistics = library::of_socket()?.statistics(socket, clear != 0)?;
+        let mut converted = convert(&statistics);
+        if instantaneous == 0 {
+            set_means(&mut converted, &statistics.buffers);
+        }
         // SAFETY: the caller says so.
-        unsafe { write(&statistics, output) }
+        unsafe { write(converted, output) }
     })
 }
 
 /// # Safety
 ///
 /// `output` is null, or can be written.
-unsafe fn write(
-    statistics: &TransferStatistics,
-    output: *mut TraceStatistics,
-) -> Result<(), Failure> {
+unsafe fn write(statistics: TraceStatistics, output: *mut TraceStatistics) -> Result<(), Failure> {
     if output.is_null() {
         return Err(Code::InvalidParameter.into());
     }
     // SAFETY: the caller says so.
-    unsafe { output.write(convert(statistics)) };
+    unsafe { output.write(statistics) };
     Ok(())
 }
 
@@ -264,7 +269,7 @@ fn set_present(output: &mut TraceStatistics, present: &Statistics) {
     output.mbpsMaxBW = present.max_bandwidth.as_mbps();
     output.byteMSS = count(present.mss.into());
     output.pktSndBuf = count(present.send_buffer_packets.into());
-    output.byteSndBuf = count(present.send_buffer_bytes);
+    output.byteSndBuf = with_headers(output.pktSndBuf, count(present.send_buffer_bytes));
     output.msSndBuf = millis(present.send_buffer_span);
     output.msSndTsbPdDelay = millis(present.peer_latency);
     output.pktRcvBuf = count(present.receive_buffer_packets.into());
@@ -274,9 +279,34 @@ fn set_present(output: &mut TraceStatistics, present: &Statistics) {
     output.pktReorderTolerance = count(present.reorder_tolerance.into());
 }
 
+/// Sets the contents of the buffers to their means.
+fn set_means(output: &mut TraceStatistics, means: &BufferLevels) {
+    let BufferLevels { send, receive } = means;
+    output.pktSndBuf = rounded(send.packets);
+    output.byteSndBuf = with_headers(output.pktSndBuf, rounded(send.bytes));
+    output.msSndBuf = rounded(send.millis);
+    output.pktRcvBuf = rounded(receive.packets);
+    output.byteRcvBuf = rounded(receive.bytes);
+    output.msRcvBuf = rounded(receive.millis);
+}
+
+/// A mean as libsrt shows it.
+fn rounded(mean: f64) -> c_int {
+    #[expect(clippy::cast_possible_truncation, reason = "a larger one stops at the largest")]
+    let rounded = mean.round() as c_int;
+    rounded
+}
+
+/// The bytes of the packets in the send buffer, with the headers that libsrt counts.
+const fn with_headers(packets: c_int, payload: c_int) -> c_int {
+    payload.saturating_add(packets.saturating_mul(HEADERS))
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::{offset_of, size_of};
+
+    use punctual_sockets::BufferLevel;
 
     use super::*;
 
@@ -298,10 +328,21 @@ mod tests {
         let mut output = std::mem::MaybeUninit::uninit();
         // SAFETY: the structure can be written, and is set then.
         let output = unsafe {
-            assert!(write(&statistics, std::ptr::null_mut()).is_err());
-            write(&statistics, output.as_mut_ptr()).unwrap();
+            assert!(write(convert(&statistics), std::ptr::null_mut()).is_err());
+            write(convert(&statistics), output.as_mut_ptr()).unwrap();
             output.assume_init_ref()
         };
         assert_eq!(output.pktSentTotal, 0);
+    }
+
+    #[test]
+    fn means_take_the_place_of_the_present_buffers_and_are_rounded() {
+        let mut output =
+            TraceStatistics { pktSndBuf: 9, byteRcvBuf: 9, ..convert(&<_>::default()) };
+        let send = BufferLevel { packets: 1.5, bytes: 100.4, millis: 7.6 };
+        let receive = BufferLevel { packets: 0.4, bytes: 1e12, millis: 0.0 };
+        set_means(&mut output, &BufferLevels { send, receive });
+        assert_eq!((output.pktSndBuf, output.byteSndBuf, output.msSndBuf), (2, 188, 8));
+        assert_eq!((output.pktRcvBuf, output.byteRcvBuf, output.msRcvBuf), (0, c_int::MAX, 0));
     }
 }

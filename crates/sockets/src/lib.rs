@@ -50,6 +50,6 @@ pub use events::Events;
 pub use library::{Library, OpenSocket, RememberedSocket};
 pub use options::{Defaults, Kind, OptionNumber, Value, kind};
 pub use socket::{
-    ConnectHook, LinkCall, ListenHook, MemberInfo, MemberState, MessageControl, SocketState,
-    TransferStatistics,
+    BufferLevel, BufferLevels, ConnectHook, LinkCall, ListenHook, MemberInfo, MemberState,
+    MessageControl, SocketState, TransferStatistics,
 };

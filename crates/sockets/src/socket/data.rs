@@ -66,6 +66,9 @@ impl Socket {
         if !submitted.has_room {
             self.note_full(link);
         }
+        if link.means.is_due(submitted.at) {
+            link.means.sample(submitted.at, &link.statistics());
+        }
         control.sequence = i32::try_from(submitted.seq.value()).unwrap_or(-1);
         control.number = i32::try_from(submitted.msgno.value()).unwrap_or(-1);
         if control.time == 0 || !link.is_timed {

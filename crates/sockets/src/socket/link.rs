@@ -8,6 +8,8 @@ use punctual::{
     Statistics, Submitted, Transmission, Watcher,
 };
 
+use super::buffer_means::BufferMeans;
+
 /// Bytes of the largest payload of a packet.
 const LARGEST_PAYLOAD: usize = 1_456;
 
@@ -55,6 +57,7 @@ pub(super) struct Link {
     pub(super) first_sequence: i32,
     /// Bytes of the largest payload of a packet.
     packet: usize,
+    pub(super) means: BufferMeans,
 }
 
 impl Link {
@@ -77,7 +80,7 @@ impl Link {
             Carrier::Group(_) => true,
         };
         let first_sequence = first_sequence.unwrap_or(0);
-        Self { carrier, mode, is_timed, first_sequence, packet }
+        Self { carrier, mode, is_timed, first_sequence, packet, means: BufferMeans::default() }
     }
 
     /// The packets of a message of this many bytes.

@@ -1,5 +1,6 @@
 //! One socket: its stage, its options and its connection.
 
+mod buffer_means;
 mod closing;
 mod connecting;
 mod control;
@@ -21,6 +22,7 @@ use std::time::Instant;
 
 use punctual::Watcher;
 
+pub use self::buffer_means::{BufferLevel, BufferLevels};
 pub use self::connecting::ConnectHook;
 use self::connecting::Connecting;
 pub use self::control::MessageControl;

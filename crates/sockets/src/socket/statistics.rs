@@ -2,6 +2,7 @@
 
 use punctual::Statistics;
 
+use super::buffer_means::BufferLevels;
 use super::link::Link;
 use super::{Socket, SocketState};
 use crate::code::{Code, Failure};
@@ -17,6 +18,8 @@ pub struct TransferStatistics {
     pub total: Statistics,
     /// Since the interval began.
     pub interval: Statistics,
+    /// The mean contents of the buffers over about the last second.
+    pub buffers: BufferLevels,
     /// The largest payload of a packet, bytes.
     pub payload: usize,
 }
@@ -40,7 +43,8 @@ impl Socket {
             state.baseline.0 = Some(Box::new(total.clone()));
         }
         let payload = link.connection().map_or(1_456, |it| it.info().max_payload);
-        Ok(TransferStatistics { total, interval, payload })
+        let buffers = link.means.sample(punctual::now(), &total);
+        Ok(TransferStatistics { total, interval, buffers, payload })
     }
 
     /// The packets and payload bytes in the send buffer, and the time that they span in
