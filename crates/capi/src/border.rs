@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use punctual_sockets::{Code, Failure};
 
-use crate::errors;
+use crate::{errors, log};
 
 /// The result of a function that can fail.
 pub(crate) trait Answer {
@@ -22,7 +22,7 @@ impl Answer for i64 {
 
 /// Makes a call. A failure is kept as the last error of the thread, and so is a panic.
 pub(crate) fn answer<R: Answer>(call: impl FnOnce() -> Result<R, Failure>) -> R {
-    let failure = match catch_unwind(AssertUnwindSafe(call)) {
+    let failure = match log::during(|| catch_unwind(AssertUnwindSafe(call))) {
         Ok(Ok(done)) => return done,
         Ok(Err(failure)) => failure,
         Err(_) => Code::Unknown.into(),
@@ -38,7 +38,7 @@ pub(crate) fn done(call: impl FnOnce() -> Result<(), Failure>) -> i32 {
 
 /// Makes a call that does not set the last error; `failed` is its result after a panic.
 pub(crate) fn quietly<R>(failed: R, call: impl FnOnce() -> R) -> R {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or(failed)
+    log::during(|| catch_unwind(AssertUnwindSafe(call))).unwrap_or(failed)
 }
 
 /// A number as C programs get it.

@@ -1,5 +1,6 @@
 //! The log: which messages are wanted, and where they go.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt::Write as _;
@@ -57,28 +58,101 @@ pub(crate) fn level() -> c_int {
     LEVEL.load(Ordering::Relaxed)
 }
 
-/// Passes a message to the program's handler, or writes it to the standard error output.
+/// Passes a message to the program's handler, or writes it to the standard error output: at once,
+/// or at the end of the call that this thread makes.
 pub(crate) fn write(line: &Line<'_>) {
-    // The handler may call the library, which may log: the lock is not held meanwhile.
-    let (handler, is_off) = {
+    let is_off = {
         let sink = SINK.lock().unwrap_or_else(PoisonError::into_inner);
-        (sink.handler, sink.areas_off.contains(&line.area.0))
+        sink.areas_off.contains(&line.area.0)
     };
     if is_off {
         return;
     }
-    let text = format(line, FLAGS.load(Ordering::Relaxed));
-    let Some((handler, opaque)) = handler else {
-        // There is nobody to tell that the error output is closed.
-        let _ = stderr().write_all(text.as_bytes());
+    let written = Written::new(line);
+    // A thread that ends is in no call.
+    if CALL.try_with(Cell::get).unwrap_or(Call::None) == Call::None {
+        written.deliver();
         return;
-    };
-    let c_text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
-    let (file, area, text) = (c_text(line.file), c_text(line.area.1), c_text(&text));
-    let number = c_int::try_from(line.line).unwrap_or(0);
-    // SAFETY: the program says that the handler can be called from any thread.
-    unsafe {
-        handler(opaque.0, line.level, file.as_ptr(), number, area.as_ptr(), text.as_ptr());
+    }
+    CALL.set(Call::Logged);
+    HELD.with_borrow_mut(|held| held.push(written));
+}
+
+/// Makes a call of the program. Its messages wait for its end: during the call this thread may hold
+/// the lock of a socket that the handler asks about.
+#[inline]
+pub(crate) fn during<R>(call: impl FnOnce() -> R) -> R {
+    let outer = CALL.try_with(|state| state.replace(Call::Quiet)).unwrap_or(Call::None);
+    let result = call();
+    let state = CALL.try_with(|state| state.replace(outer)).unwrap_or(Call::None);
+    if state == Call::Logged {
+        deliver_held(outer);
+    }
+    result
+}
+
+/// Delivers the messages of a call that has ended, unless it was part of another call.
+#[cold]
+fn deliver_held(outer: Call) {
+    if outer != Call::None {
+        CALL.set(Call::Logged);
+        return;
+    }
+    for written in HELD.take() {
+        written.deliver();
+    }
+}
+
+/// The call that a thread makes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Call {
+    /// No call of the program, or the handler's own work.
+    None,
+    /// A call that has logged nothing yet.
+    Quiet,
+    /// A call whose messages wait.
+    Logged,
+}
+
+thread_local! {
+    static CALL: Cell<Call> = const { Cell::new(Call::None) };
+    static HELD: RefCell<Vec<Written>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A message with its text.
+struct Written {
+    level: c_int,
+    area: &'static str,
+    file: String,
+    line: c_int,
+    text: String,
+}
+
+impl Written {
+    fn new(line: &Line<'_>) -> Self {
+        Self {
+            level: line.level,
+            area: line.area.1,
+            file: line.file.to_owned(),
+            line: c_int::try_from(line.line).unwrap_or(0),
+            text: format(line, FLAGS.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn deliver(self) {
+        // The handler may call the library, which may log: the lock is not held meanwhile.
+        let handler = SINK.lock().unwrap_or_else(PoisonError::into_inner).handler;
+        let Some((handler, opaque)) = handler else {
+            // There is nobody to tell that the error output is closed.
+            let _ = stderr().write_all(self.text.as_bytes());
+            return;
+        };
+        let c_text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
+        let (file, area, text) = (c_text(&self.file), c_text(self.area), c_text(&self.text));
+        // SAFETY: the program says that the handler can be called from any thread.
+        unsafe {
+            handler(opaque.0, self.level, file.as_ptr(), self.line, area.as_ptr(), text.as_ptr());
+        }
     }
 }
 
@@ -199,6 +273,10 @@ mod tests {
     use std::ffi::{CStr, c_char};
 
     use super::*;
+    use crate::border;
+
+    /// The process has one handler.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     extern "C" fn handler(
         opaque: *mut c_void,
@@ -218,6 +296,7 @@ mod tests {
 
     #[test]
     fn a_handler_gets_the_lines_of_the_areas_that_are_on() {
+        let _guard = ONE_AT_A_TIME.lock().unwrap();
         let lines = Mutex::new(Vec::<String>::new());
         let write = |text, area| {
             write(&Line { level: ERROR, area, file: "a.rs", line: 7, text });
@@ -243,6 +322,53 @@ mod tests {
         trace::AREAS.iter().for_each(|area| srt_addlogfa(area.0));
         let lines = lines.into_inner().unwrap();
         assert_eq!(lines, ["3 7 a.rs cn : a b", "3 7 a.rs cn : on"]);
+    }
+
+    /// The events of a test, in their order.
+    type Notes = Mutex<Vec<&'static str>>;
+
+    extern "C" fn asking_handler(
+        opaque: *mut c_void,
+        _level: c_int,
+        file: *const c_char,
+        _line: c_int,
+        _area: *const c_char,
+        _text: *const c_char,
+    ) {
+        // The call of a handler is one of its own, and logs at its own end.
+        quietly((), || {
+            // SAFETY: the pointer is that of the test, and the text ends with NUL.
+            let (notes, file) = unsafe { (&*opaque.cast::<Notes>(), CStr::from_ptr(file)) };
+            // Other tests log, too.
+            if file == c"held.rs" {
+                notes.lock().unwrap().push("the handler");
+            }
+        });
+    }
+
+    #[test]
+    fn messages_of_a_call_come_at_its_end_when_no_lock_is_held() {
+        let _guard = ONE_AT_A_TIME.lock().unwrap();
+        let notes = Notes::default();
+        let say = || {
+            write(&Line { level: ERROR, area: (2, "cn"), file: "held.rs", line: 7, text: "text" });
+        };
+        // SAFETY: the notes live until the handler is taken back.
+        unsafe { srt_setloghandler((&raw const notes).cast_mut().cast(), Some(asking_handler)) };
+        let done = border::done(|| {
+            let mut locked = notes.lock().unwrap();
+            say();
+            quietly((), say);
+            locked.push("the end of the call");
+            Ok(())
+        });
+        say();
+        // SAFETY: null is allowed.
+        unsafe { srt_setloghandler(std::ptr::null_mut(), None) };
+        let notes = notes.into_inner().unwrap();
+        assert_eq!(done, 0);
+        assert_eq!(notes[0], "the end of the call");
+        assert_eq!(notes[1..], ["the handler"; 3]);
     }
 
     #[test]

@@ -317,13 +317,10 @@ impl State {
                         Notice::Closed(signals)
                     });
                 }
-                Event::PeerMoved(_, path) => match &self.callers {
-                    Some(callers) => {
-                        let remote = self.machine.remote(path).unwrap_or(NO_ADDRESS);
-                        notices.push(Notice::Moved(Arc::clone(callers), remote));
-                    }
-                    None => tracing::info!("the peer is at {path} now"),
-                },
+                Event::PeerMoved(_, path) => {
+                    let remote = self.machine.remote(path).unwrap_or(NO_ADDRESS);
+                    notices.push(Notice::Moved(self.callers.clone(), remote));
+                }
                 Event::Incoming(incoming) => {
                     let remote = self.machine.remote(incoming.path).unwrap_or(NO_ADDRESS);
                     let call = IncomingCall::new(Handle::adopt(shared, self), incoming, remote);
@@ -446,8 +443,8 @@ pub(crate) enum Notice {
     Unwanted(IncomingCall),
     /// The endpoint rejected a caller.
     Refused(Arc<AcceptQueue>, SocketAddr, RejectReason),
-    /// The address of a peer of the listener has changed.
-    Moved(Arc<AcceptQueue>, SocketAddr),
+    /// The address of a peer has changed, perhaps of one of a listener's.
+    Moved(Option<Arc<AcceptQueue>>, SocketAddr),
 }
 
 impl Notice {
@@ -462,7 +459,8 @@ impl Notice {
             Self::CallerGone(callers, port, id) => callers.remove(&port, id),
             Self::Unwanted(call) => drop(call),
             Self::Refused(callers, remote, reason) => callers.log().refused(remote, reason),
-            Self::Moved(callers, remote) => callers.log().moved(remote),
+            Self::Moved(Some(callers), remote) => callers.log().moved(remote),
+            Self::Moved(None, remote) => tracing::info!("the peer is at {remote} now"),
         }
     }
 }
