@@ -8,6 +8,9 @@ const ARRIVALS: usize = 64;
 /// reports a rate, and stays at that rate if its slow start ends first, so the rate is reported
 /// soon.
 const LEAST: usize = 2;
+/// The least number of packets of one instant that are taken for a sender's first window, of which
+/// libsrt's has 16.
+const WINDOW: u32 = 8;
 /// The longest time that received packets wait until the host reads them. An idle host reads them
 /// at once, a busy one about ten thousand times a second. So packets that are read together after a
 /// longer pause arrived within this time.
@@ -29,21 +32,27 @@ pub(crate) struct DeliveryRate {
     next: usize,
     known: usize,
     last: Option<Instant>,
+    /// The packets of the first instant.
+    first: u32,
 }
 
 impl DeliveryRate {
     pub(crate) const fn new() -> Self {
-        Self { arrivals: [(Duration::ZERO, 0); ARRIVALS], next: 0, known: 0, last: None }
+        Self { arrivals: [(Duration::ZERO, 0); ARRIVALS], next: 0, known: 0, last: None, first: 0 }
     }
 
     /// A data packet of any kind arrived.
     pub(crate) fn arrived(&mut self, now: Instant) {
         if self.last == Some(now) {
             let newest = (self.next + ARRIVALS - 1) % ARRIVALS;
-            if self.known > 0 {
-                self.arrivals[newest].1 += 1;
+            match self.known {
+                0 => self.first += 1,
+                _ => self.arrivals[newest].1 += 1,
             }
             return;
+        }
+        if self.last.is_none() {
+            self.first = 1;
         }
         if let Some(last) = self.last.replace(now) {
             self.arrivals[self.next] = (now - last, 1);
@@ -60,7 +69,7 @@ impl DeliveryRate {
     /// capacity, or the rate within the batches if that is lower.
     pub(crate) fn packets_per_sec(&self, capacity: u32) -> u32 {
         if self.known < LEAST {
-            return 0;
+            return self.of_first_window(capacity);
         }
         let mut arrivals = self.arrivals[..self.known].to_vec();
         let on_average = usual_rate(&mut arrivals);
@@ -77,6 +86,16 @@ impl DeliveryRate {
             }
         }
         on_average.max(usual_rate(&mut parted).min(capacity))
+    }
+
+    /// The rate of a first window that arrived at once, which is all that is known of the link: the
+    /// next window may have a loss, at which libsrt's sender takes the rate that it knows.
+    fn of_first_window(&self, capacity: u32) -> u32 {
+        if self.first < WINDOW {
+            return 0;
+        }
+        let within = usual_rate(&mut [(LOOK, self.first - 1)]);
+        if capacity == 0 { within } else { within.min(capacity) }
     }
 
     /// The median time between two reads of the network that found packets, at most [`LOOK`];
@@ -152,6 +171,20 @@ mod tests {
             }
         }
         assert_eq!(rate.packets_per_sec(8_000), 8_000);
+    }
+
+    #[test]
+    fn a_first_window_that_arrives_at_once_has_a_rate_and_few_packets_none() {
+        let rate = |packets: u32, capacity: u32| {
+            let mut rate = DeliveryRate::new();
+            (0..packets).for_each(|_| rate.arrived(Instant::from_millis(100)));
+            let first = rate.packets_per_sec(capacity);
+            rate.arrived(Instant::from_millis(140));
+            assert_eq!(rate.packets_per_sec(capacity), first);
+            first
+        };
+        assert_eq!([rate(16, 0), rate(16, 20_000), rate(16, 500_000)], [75_000, 20_000, 75_000]);
+        assert_eq!([rate(1, 0), rate(7, 500_000)], [0, 0]);
     }
 
     #[test]
