@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
 use punctual_io::{ReceiveBuffers, SendBuffer, Timer, UdpSocket, now};
-use punctual_netem::Packet;
+use punctual_netem::{Gate, Packet};
 use punctual_units::Instant;
 use tokio::sync::mpsc;
 
 use crate::EmulatorConfig;
 use crate::direction::Direction;
-use crate::emulator::{Arrivals, Shared, lock};
+use crate::emulator::{Arrivals, Shared, Way, lock};
 use crate::report::EmulatorReport;
 use crate::udp::{bind, send};
 
@@ -74,7 +74,6 @@ impl Direction<Datagram> {
     /// Records the times at which the due packets were sent.
     fn record_all(&mut self, sent: Instant, due: &mut Due) {
         due.times.drain(..).for_each(|at| self.record(at, sent));
-        due.datagrams.clear();
     }
 }
 
@@ -145,12 +144,14 @@ impl Client {
                 match woken {
                     Woken::FromClient((at, datagrams)) => {
                         heard = now;
+                        self.shared.config.note(at, Way::Up, Gate::Entrance, &datagrams);
                         for payload in datagrams {
                             to_target.link.send(at, Datagram { payload, headers });
                         }
                     }
                     Woken::FromTarget(datagrams) => {
                         heard = now;
+                        self.shared.config.note(now, Way::Down, Gate::Entrance, &datagrams);
                         for payload in datagrams {
                             to_client.link.send(now, Datagram { payload, headers });
                         }
@@ -197,11 +198,17 @@ impl Client {
         let Self { shared, address, links, socket, send_buffer, .. } = self;
         if !up.datagrams.is_empty() {
             send(socket, send_buffer, shared.config.target, &up.datagrams).await;
-            lock(links).up.record_all(now(), up);
+            let sent = now();
+            lock(links).up.record_all(sent, up);
+            shared.config.note(sent, Way::Up, Gate::Exit, &up.datagrams);
+            up.datagrams.clear();
         }
         if !down.datagrams.is_empty() {
             send(&shared.socket, send_buffer, *address, &down.datagrams).await;
-            lock(links).down.record_all(now(), down);
+            let sent = now();
+            lock(links).down.record_all(sent, down);
+            shared.config.note(sent, Way::Down, Gate::Exit, &down.datagrams);
+            down.datagrams.clear();
         }
     }
 }

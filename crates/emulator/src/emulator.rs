@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_io::{Datagram, ReceiveBuffers, UdpSocket, now};
-use punctual_netem::LinkProfile;
+use punctual_netem::{Gate, LinkProfile};
 use punctual_units::Instant;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -38,6 +38,31 @@ pub struct EmulatorConfig {
     pub max_clients: usize,
     /// Silence, both ways, after which a client is forgotten. Default 60 s.
     pub client_timeout: Duration,
+    /// Gets a note of each datagram that passes an end of a link, in the order of each client.
+    /// Notes wait here until they are taken, however many there are. Default none.
+    pub watch: Option<mpsc::UnboundedSender<Passage>>,
+}
+
+/// A datagram that passed an end of a link.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// When: at the entrance, as it came; at the exit, as it was really sent.
+    pub at: Instant,
+    /// Its direction.
+    pub way: Way,
+    /// The end of the link.
+    pub gate: Gate,
+    /// The content of the datagram.
+    pub content: Bytes,
+}
+
+/// The direction of a link.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Way {
+    /// From a client to the target.
+    Up,
+    /// From the target to a client.
+    Down,
 }
 
 impl EmulatorConfig {
@@ -51,6 +76,16 @@ impl EmulatorConfig {
             seed: 1,
             max_clients: 1_024,
             client_timeout: Duration::from_secs(60),
+            watch: None,
+        }
+    }
+
+    /// Notes datagrams that pass an end of a link, if somebody watches.
+    pub(super) fn note(&self, at: Instant, way: Way, gate: Gate, datagrams: &[Bytes]) {
+        let Some(watch) = &self.watch else { return };
+        for content in datagrams {
+            // A watcher that is gone has seen enough.
+            let _ = watch.send(Passage { at, way, gate, content: content.clone() });
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use punctual_emulator::{Emulator, EmulatorConfig};
-use punctual_netem::{Action, Event, Timeline};
+use punctual_emulator::{Emulator, EmulatorConfig, Way};
+use punctual_netem::{Action, Event, Gate, Loss, Timeline};
 use tokio::net::UdpSocket;
 
 #[tokio::test]
@@ -93,6 +93,40 @@ async fn each_client_meets_the_timeline_from_its_beginning() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_watcher_is_told_of_each_datagram_at_both_ends_of_its_link() {
+    let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let target = server.local_addr().unwrap();
+    let mut config = EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target);
+    config.up.config.delay = Duration::from_millis(20);
+    // What comes back enters its link, and never leaves it.
+    config.down.config.loss = Loss::All;
+    let (watch, mut notes) = tokio::sync::mpsc::unbounded_channel();
+    config.watch = Some(watch);
+    let emulator = Emulator::start(config).await.unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.send_to(b"there", emulator.local_addr()).await.unwrap();
+    let mut buffer = [0; 10];
+    let (_, from) = server.recv_from(&mut buffer).await.unwrap();
+    server.send_to(b"back", from).await.unwrap();
+    until(|| emulator.report().down.link.sent > 0).await;
+    emulator.stop().await;
+    let mut told = Vec::new();
+    while let Some(note) = notes.recv().await {
+        told.push(note);
+    }
+    let seen: Vec<_> = told.iter().map(|note| (note.way, note.gate, &note.content[..])).collect();
+    assert_eq!(
+        seen,
+        [
+            (Way::Up, Gate::Entrance, &b"there"[..]),
+            (Way::Up, Gate::Exit, b"there"),
+            (Way::Down, Gate::Entrance, b"back"),
+        ]
+    );
+    assert!(told[1].at - told[0].at >= Duration::from_millis(20));
 }
 
 /// Waits until `condition` holds. The timeout only turns a hang into a failure.

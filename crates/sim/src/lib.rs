@@ -76,6 +76,7 @@ pub use bare_quic::QuicCarry;
 pub use error::WorldError;
 pub use host::{HostConfig, Lateness};
 pub use machine::Carriage;
+pub use punctual_netem::Gate;
 pub use schedule::RateSchedule;
 pub use stream::{
     End, GroupLink, LinkOutcome, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample,
@@ -84,4 +85,4 @@ pub use stream::{
 pub use traffic::{
     Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
 };
-pub use world::{Gate, HostId, LinkId, LinkSample, Passage, StreamId, TrafficId, World};
+pub use world::{HostId, LinkId, LinkSample, Passage, StreamId, TrafficId, World};

@@ -1,10 +1,10 @@
 //! Handles the next event, and its consequences.
 
-use punctual_netem::Arrival;
+use punctual_netem::{Arrival, Gate};
 use punctual_proto::Event;
 use punctual_units::Instant;
 
-use super::{Gate, World};
+use super::World;
 use crate::agenda::Source;
 use crate::host::host_at;
 use crate::machine::MachineEvent;

@@ -19,7 +19,7 @@ use punctual_units::Instant;
 
 pub use self::links::LinkSample;
 use self::links::LinkSlot;
-pub use self::watch::{Gate, Passage};
+pub use self::watch::Passage;
 use crate::agenda::{Agenda, Source};
 use crate::capture::Capture;
 use crate::error::WorldError;

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use punctual_netem::Gate;
 use punctual_units::Instant;
 
 use super::{LinkId, World};
@@ -15,15 +16,6 @@ pub struct Passage {
     pub gate: Gate,
     /// The content of the datagram.
     pub content: Bytes,
-}
-
-/// An end of a link.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Gate {
-    /// Packets enter the link here, before they can be lost.
-    Entrance,
-    /// Packets that were not lost leave the link here.
-    Exit,
 }
 
 impl World {

@@ -1,0 +1,8 @@
+/// An end of a link.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Gate {
+    /// Packets enter the link here, before they can be lost.
+    Entrance,
+    /// Packets that were not lost leave the link here.
+    Exit,
+}
