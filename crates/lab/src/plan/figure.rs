@@ -18,6 +18,8 @@ pub struct Figure {
     pub x: Horizontal,
     /// Metrics or columns on the vertical axis.
     pub y: Vec<String>,
+    /// For each of those the metric that it is expected to be, drawn beside it; or none.
+    pub expected: Vec<String>,
     /// The horizontal axis' name; empty for that of `x`.
     pub x_title: String,
     /// The vertical axis' name; empty to take it from the axis' metrics.
@@ -56,6 +58,8 @@ pub struct Parts {
 pub enum Horizontal {
     /// A parameter (or another column): each point is a group of runs.
     Column(String),
+    /// Numbers, one for each metric of the vertical axis: each line has a point of each metric.
+    Places(Vec<String>),
     /// Time since the start of a stream: lines are series of the first repeat.
     Time,
 }
@@ -156,6 +160,7 @@ impl Figure {
             "experiment",
             "x",
             "y",
+            "expected",
             "x_title",
             "y_title",
             "log",
@@ -170,15 +175,17 @@ impl Figure {
         ];
         table.only("[[figure]]", KEYS)?;
         let name = table.required("a figure", "name")?;
-        let x = match table.required("a figure", "x")? {
-            time if time == "time" => Horizontal::Time,
-            column => Horizontal::Column(column),
-        };
         let y = table.texts("y")?;
         if y.is_empty() {
             return Err(table
                 .place
                 .error("a figure has no `y`: one or several metrics or columns"));
+        }
+        let x = Horizontal::read(table, y.len())?;
+        let expected = table.texts("expected")?;
+        if !expected.is_empty() && (expected.len() != y.len() || x == Horizontal::Time) {
+            let message = "`expected` must have a metric for each of `y`, and no time beside it";
+            return Err(table.place_of("expected").error(message));
         }
         Ok(Self {
             title: table.text("title")?.unwrap_or_else(|| format!("Figure {name}")),
@@ -187,6 +194,7 @@ impl Figure {
             published: table.text("published")?.unwrap_or_default(),
             x,
             y,
+            expected,
             x_title: table.text("x_title")?.unwrap_or_default(),
             y_title: table.text("y_title")?.unwrap_or_default(),
             log: table.switch("log")?.unwrap_or(false),
@@ -199,6 +207,27 @@ impl Figure {
             place: table.place.clone(),
             x_place: table.place_of("x"),
             y_place: table.place_of("y"),
+        })
+    }
+}
+
+impl Horizontal {
+    /// Reads `x` of a figure with this number of metrics.
+    fn read(table: &Table, metrics: usize) -> Result<Self, PlanError> {
+        let Some(entry) = table.get("x") else {
+            return table.required("a figure", "x").map(Self::Column);
+        };
+        if let Content::List(_) = entry.value.content {
+            let places = entry.texts()?;
+            let numbers = places.iter().filter(|place| place.parse::<f64>().is_ok());
+            if places.len() != metrics || numbers.count() != metrics {
+                return Err(entry.error("must be a name, or a number for each metric of `y`"));
+            }
+            return Ok(Self::Places(places));
+        }
+        Ok(match entry.text()? {
+            "time" => Self::Time,
+            column => Self::Column(column.to_owned()),
         })
     }
 }

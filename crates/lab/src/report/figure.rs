@@ -10,11 +10,11 @@ use crate::results::{self, Drawing, Line, Results};
 pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Option<Chart> {
     let x = match &figure.x {
         Horizontal::Time => Axis::time("Time"),
-        Horizontal::Column(_) => columns_axis(figure, drawing),
+        Horizontal::Column(_) | Horizontal::Places(_) => columns_axis(figure, drawing),
     };
     let panels: Vec<(String, String, Vec<&Line>)> = match &figure.x {
         Horizontal::Time => panels_of_time(results, drawing),
-        Horizontal::Column(_) => panels_of_metrics(results, drawing),
+        Horizontal::Column(_) | Horizontal::Places(_) => panels_of_metrics(results, drawing),
     };
     let several = panels.len() > 1;
     let mut chart: Option<Chart> = None;

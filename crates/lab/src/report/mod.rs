@@ -31,7 +31,8 @@ pub struct ReportFigure {
 
 /// The figures of the plan, in its order; a figure without any point is left out.
 pub fn figures(results: &Results) -> Vec<ReportFigure> {
-    let drawn = results.plan.figures.iter().filter_map(|figure| {
+    let there = results.plan.figures.iter().filter(|it| was_run(results, &it.filters));
+    let drawn = there.filter_map(|figure| {
         let drawing = results.drawing(figure);
         let chart = figure::chart(results, figure, &drawing)?;
         Some(ReportFigure { name: figure.name.clone(), chart })
@@ -52,8 +53,8 @@ pub fn page(results: &Results) -> Page {
         page.list(plan.findings.iter().map(String::as_str));
     }
     source(&mut page, results);
-    let tables: Vec<_> =
-        plan.tables.iter().map(|table| (table, results.tabulation(table))).collect();
+    let tables = plan.tables.iter().filter(|table| was_run(results, &table.filters));
+    let tables: Vec<_> = tables.map(|table| (table, results.tabulation(table))).collect();
     table::key_figures(&mut page, results, &tables);
     for note in shortcomings(results) {
         page.note(note);
@@ -63,7 +64,7 @@ pub fn page(results: &Results) -> Page {
     if !plan.figures.is_empty() {
         page.heading("Figures");
     }
-    for figure in &plan.figures {
+    for figure in plan.figures.iter().filter(|figure| was_run(results, &figure.filters)) {
         let drawing = results.drawing(figure);
         problems
             .extend(drawing.problems.iter().map(|what| format!("Figure {}: {what}", figure.name)));
@@ -73,7 +74,7 @@ pub fn page(results: &Results) -> Page {
     }
     if !tables.is_empty() {
         page.heading("Tables");
-        if let Some(text) = gaps(tables.iter().map(|(table, _)| table.name.as_str())) {
+        if let Some(text) = gaps(plan.tables.iter().map(|table| table.name.as_str())) {
             page.text(text);
         }
     }
@@ -99,6 +100,14 @@ pub fn page(results: &Results) -> Page {
     method(&mut page, results);
     page.foot(format!("Made by {}.", results.meta.program));
     page
+}
+
+/// Whether one of the backends was run that conditions name, if they name any.
+fn was_run(results: &Results, filters: &[Filter]) -> bool {
+    filters.iter().filter(|filter| filter.name == "backend").all(|filter| {
+        let Condition::OneOf(names) = &filter.condition else { return true };
+        names.iter().any(|name| results.meta.backends.contains(name))
+    })
 }
 
 /// The title of the one experiment that conditions name, or a word for several.

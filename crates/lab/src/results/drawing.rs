@@ -65,6 +65,20 @@ pub struct Point {
     pub heat: Option<f64>,
 }
 
+impl Point {
+    /// A point of a line, at a value of `x` as it is written in results.
+    pub(super) fn at(x: f64, x_text: &str, y: Estimate) -> Self {
+        Self { x, x_text: x_text.to_owned(), y, quartiles: None, heat: None }
+    }
+}
+
+impl Line {
+    /// The line as one of expected values: it is drawn as published ones are.
+    pub(super) fn expected(self) -> Self {
+        Self { reference: Some(EXPECTED.to_owned()), backend: String::new(), ..self }
+    }
+}
+
 impl Results {
     /// A figure of the plan as lines of points.
     pub fn drawing(&self, figure: &Figure) -> Drawing {
@@ -81,6 +95,7 @@ impl Results {
             }
             Horizontal::Column(x) if figure.boxes => self.draw_boxes(figure, x, &mut drawing),
             Horizontal::Column(x) => self.draw_groups(figure, x, &mut drawing),
+            Horizontal::Places(places) => self.draw_places(figure, places, &mut drawing),
             Horizontal::Time => self.draw_series(figure, &mut drawing),
         }
         self.label(figure, &mut drawing.lines);
@@ -90,6 +105,7 @@ impl Results {
     fn x_axis(&self, figure: &Figure) -> Axis {
         match &figure.x {
             Horizontal::Time => Axis { title: "time".to_owned(), unit: "s".to_owned() },
+            Horizontal::Places(_) => Axis { title: figure.x_title.clone(), unit: String::new() },
             Horizontal::Column(name) => {
                 let parameter = self.meta.parameters.iter().find(|p| p.is(name));
                 let unit = parameter.map_or(String::new(), |p| p.unit.clone());
@@ -122,31 +138,30 @@ impl Results {
 
     fn draw_groups(&self, figure: &Figure, x: &str, drawing: &mut Drawing) {
         let rows = self.selected(&figure.filters);
-        let mut by = figure.by.clone();
-        if !by.iter().any(|name| name == "backend") {
-            by.push("backend".to_owned());
-        }
+        let by = with_backend(&figure.by);
         let groups = self.grouped(&rows, &by);
         let places: Vec<String> = self
             .grouped(&rows, &[x.to_owned()])
             .into_iter()
             .map(|(mut key, _)| key.remove(0))
             .collect();
-        for metric in &figure.y {
+        let points = |rows: &[usize], metric: &str| {
+            let groups = self.grouped(rows, &[x.to_owned()]).into_iter();
+            let point = |(at, rows): (Vec<String>, Vec<usize>)| {
+                let y = self.estimate(&rows, metric)?;
+                Some(Point::at(place(&at[0], &places), &at[0], y))
+            };
+            groups.filter_map(point).collect::<Vec<_>>()
+        };
+        for (index, metric) in figure.y.iter().enumerate() {
             for (key, rows) in &groups {
-                let points = (self.grouped(rows, &[x.to_owned()]).into_iter())
-                    .filter_map(|(at, rows)| {
-                        let y = self.estimate(&rows, metric)?;
-                        Some(Point {
-                            x: place(&at[0], &places),
-                            x_text: at[0].clone(),
-                            y,
-                            quartiles: None,
-                            heat: None,
-                        })
-                    })
-                    .collect();
-                drawing.lines.push(self.line(metric, &by, key, points));
+                drawing.lines.push(self.line(metric, &by, key, points(rows, metric)));
+            }
+            if let Some(expected) = figure.expected.get(index) {
+                let lines = groups
+                    .iter()
+                    .map(|(key, rows)| self.line(metric, &by, key, points(rows, expected)));
+                drawing.lines.extend(lines.map(Line::expected));
             }
             for name in &figure.references {
                 self.draw_reference(figure, metric, x, name, &groups, &places, drawing);
@@ -158,13 +173,33 @@ impl Results {
         }
     }
 
+    /// A line for each group of runs, with a point of each metric at its place.
+    fn draw_places(&self, figure: &Figure, places: &[String], drawing: &mut Drawing) {
+        let rows = self.selected(&figure.filters);
+        let by = with_backend(&figure.by);
+        // All metrics are of one panel.
+        let panel = figure.y.first().map_or("", String::as_str);
+        for (key, rows) in &self.grouped(&rows, &by) {
+            let line = |metrics: &[String]| {
+                let points = places.iter().zip(metrics).filter_map(|(at, metric)| {
+                    let y = self.estimate(rows, metric)?;
+                    Some(Point::at(place(at, places), at, y))
+                });
+                self.line(panel, &by, key, points.collect())
+            };
+            drawing.lines.push(line(&figure.y));
+            drawing.lines.push(line(&figure.expected).expected());
+        }
+        drawing.lines.retain(|line| !line.points.is_empty());
+        if drawing.lines.is_empty() {
+            drawing.problems.push("no run gives a point".to_owned());
+        }
+    }
+
     /// A box for each group and each value of `x`: the values over time of the group's first run.
     fn draw_boxes(&self, figure: &Figure, x: &str, drawing: &mut Drawing) {
         let rows = self.selected(&figure.filters);
-        let mut by = figure.by.clone();
-        if !by.iter().any(|name| name == "backend") {
-            by.push("backend".to_owned());
-        }
+        let by = with_backend(&figure.by);
         let places = self.grouped(&rows, &[x.to_owned()]);
         let places: Vec<String> = places.into_iter().map(|(mut key, _)| key.remove(0)).collect();
         for metric in &figure.y {
@@ -226,13 +261,7 @@ impl Results {
                     let at_key = [key.clone(), vec![at.clone()]].concat();
                     let rows = beside.rows(self, &names, &at_key, &figure.filters);
                     let y = beside.estimate(self, &rows, metric)?;
-                    Some(Point {
-                        x: place(at, places),
-                        x_text: at.clone(),
-                        y,
-                        quartiles: None,
-                        heat: None,
-                    })
+                    Some(Point::at(place(at, places), at, y))
                 })
                 .collect();
             let mut line = self.line(metric, &figure.by, &key, points);
@@ -274,10 +303,7 @@ impl Results {
     /// Lines of time: the series of the first run of each group.
     fn draw_series(&self, figure: &Figure, drawing: &mut Drawing) {
         let rows = self.selected(&figure.filters);
-        let mut by = figure.by.clone();
-        if !by.iter().any(|name| name == "backend") {
-            by.push("backend".to_owned());
-        }
+        let by = with_backend(&figure.by);
         for (key, rows) in self.grouped(&rows, &by) {
             let series = match self.series_of(rows[0]) {
                 Ok(series) => series,
@@ -325,13 +351,7 @@ impl Results {
         };
         let point = |row: &Vec<String>| {
             let y = Estimate::single(value(row)? * scale);
-            Some(Point {
-                x: row[0].parse().ok()?,
-                x_text: row[0].clone(),
-                y,
-                quartiles: None,
-                heat: None,
-            })
+            Some(Point::at(row[0].parse().ok()?, &row[0], y))
         };
         Some(series.rows().iter().filter_map(point).collect())
     }
@@ -389,6 +409,16 @@ impl Results {
         !self.selected(filters).is_empty()
     }
 }
+
+/// What parts the runs of a figure into lines: its parameters, and the backend.
+pub(super) fn with_backend(by: &[String]) -> Vec<String> {
+    let backend = "backend".to_owned();
+    let is_there = by.contains(&backend);
+    by.iter().cloned().chain((!is_there).then_some(backend)).collect()
+}
+
+/// The name of lines of expected values.
+const EXPECTED: &str = "expected";
 
 /// The start of a series, in which everything starts, s.
 const SETTLING: f64 = 1.0;

@@ -72,10 +72,13 @@ impl<'a> KnownNames<'a> {
         }
         for y in &figure.y {
             let found = match figure.x {
-                Horizontal::Column(_) => self.find(y),
+                Horizontal::Column(_) | Horizontal::Places(_) => self.find(y),
                 Horizontal::Time => self.find_in_series(y),
             };
             found.map_err(|problem| figure.y_place.error(problem))?;
+        }
+        for expected in &figure.expected {
+            self.find(expected).map_err(|problem| figure.place.error(problem))?;
         }
         for mark in &figure.marks {
             self.find(mark).map_err(|problem| figure.place.error(problem))?;
@@ -98,7 +101,8 @@ impl<'a> KnownNames<'a> {
             if is_there { Ok(()) } else { self.find(name) }
         };
         let Horizontal::Column(x) = &figure.x else {
-            return Err(figure.x_place.error("points of a record have no time on their axis"));
+            let message = "points of a record have a column on their axis, no time and no list";
+            return Err(figure.x_place.error(message));
         };
         let [y] = figure.y.as_slice() else {
             return Err(figure.y_place.error("points of a record have one `y`"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::plan::{Figure, Parts};
 use crate::results::Results;
-use crate::results::drawing::{Drawing, Point};
+use crate::results::drawing::{Drawing, Point, with_backend};
 use crate::results::estimate::scale;
 use crate::results::interval::Estimate;
 use crate::results::sheet::Sheet;
@@ -17,6 +17,7 @@ impl Results {
     pub(super) fn draw_parts(&self, figure: &Figure, x: &str, drawing: &mut Drawing) {
         let (Some(parts), Some(y)) = (&figure.parts, figure.y.first()) else { return };
         let rows = self.selected(&figure.filters);
+        let by = with_backend(&figure.by);
         let mut groups: Vec<(Vec<String>, Vec<Point>)> = Vec::new();
         for row in &rows {
             let record = match self.parts_of(*row, parts) {
@@ -34,7 +35,7 @@ impl Results {
                     .heat
                     .as_ref()
                     .and_then(|(column, hottest)| it.number(column).map(|value| value / hottest));
-                let key: Vec<String> = figure.by.iter().map(|name| it.text(name)).collect();
+                let key: Vec<String> = by.iter().map(|name| it.text(name)).collect();
                 let y = Estimate::single(y);
                 let point = Point { x, x_text: x.to_string(), y, quartiles: None, heat };
                 match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -46,9 +47,7 @@ impl Results {
         groups.sort_by(|one, other| one.0.cmp(&other.0));
         for (key, points) in groups {
             let points = if parts.record == RUNS { points } else { apart(points) };
-            let mut line = self.line(y, &figure.by, &key, points);
-            line.backend = self.sheet.text(rows[0], "backend").to_owned();
-            drawing.lines.push(line);
+            drawing.lines.push(self.line(y, &by, &key, points));
         }
         match rows.first() {
             Some(first) if !drawing.lines.is_empty() => drawing.marks = self.marks(figure, *first),

@@ -36,6 +36,19 @@ y = ["overhead", "unrecovered"]
 by = "loss"
 where = { latency = { from = "2 * RTT" } }
 reference = "file"
+[[figure]]
+name = "2"
+x = [0.5, 1]
+x_title = "half and whole"
+y = ["overhead", "unrecovered"]
+expected = ["unrecovered", "overhead"]
+by = "loss"
+[[figure]]
+name = "3"
+x = "latency"
+y = "overhead"
+expected = "unrecovered"
+by = "loss"
 [[table]]
 name = "1"
 value = "overhead"
@@ -103,6 +116,43 @@ fn a_row_has_parameters_in_plain_units_statistics_and_metrics() {
     ] {
         assert_eq!(sheet.text(0, column), expected, "{column}");
     }
+}
+
+/// The lines of a figure: their values of loss, whether they are expected ones, and their places.
+fn lines(drawing: &Drawing) -> Vec<(&str, bool, Vec<f64>)> {
+    let line = |line: &'_ Line| line.points.iter().map(|point| point.x).collect();
+    let lines = drawing.lines.iter();
+    lines.map(|it| (it.group[0].1.as_str(), it.reference.is_some(), line(it))).collect()
+}
+
+#[test]
+fn metrics_may_be_the_points_of_a_line() {
+    let results = results();
+    let drawing = results.drawing(&results.plan.figures[1]);
+    assert_eq!((drawing.x.title.as_str(), drawing.problems.len()), ("half and whole", 0));
+    let places = || vec![0.5, 1.0];
+    let all = ["0.05", "0.1"].map(|loss| [(loss, false, places()), (loss, true, places())]);
+    assert_eq!(lines(&drawing), all.concat());
+    let value = |line: usize, point: usize| drawing.lines[line].points[point].y.value;
+    // Those that are expected are the same metrics, the other way round.
+    assert!((value(0, 0) - 5.15).abs() < 1e-9);
+    assert_eq!((value(0, 0), value(0, 1)), (value(1, 1), value(1, 0)));
+    assert!(drawing.lines.iter().all(|line| line.metric == "overhead"), "one panel has them");
+}
+
+#[test]
+fn an_expected_metric_is_drawn_beside_the_measured_one() {
+    let results = results();
+    let drawing = results.drawing(&results.plan.figures[2]);
+    let places = || vec![20.0, 40.0, 80.0];
+    let expected = [
+        ("0.05", false, places()),
+        ("0.1", false, places()),
+        ("0.05", true, places()),
+        ("0.1", true, places()),
+    ];
+    assert_eq!(lines(&drawing), expected);
+    assert!(drawing.lines[2].points[2].y.value < 1e-9, "no packet is dropped there");
 }
 
 #[test]
