@@ -65,3 +65,5 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod sweep;
+#[cfg(target_os = "linux")]
+pub mod two_sides;

@@ -15,7 +15,7 @@ use punctual_lab::backend::{Backend, External, Net, QuicModel, Sim};
 use punctual_lab::plan::Plan;
 use punctual_lab::published;
 use punctual_lab::results::Results;
-use punctual_lab::sweep::{Adjustments, Execution, Sweep, merge};
+use punctual_lab::sweep::{Adjustments, Execution, LeftOut, Sweep, merge};
 use punctual_units::DisplayDuration;
 use punctual_uri::did_you_mean;
 
@@ -121,6 +121,9 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
         return Err(Failure::runtime(message));
     }
     print(summary::of(&ended.results))?;
+    for LeftOut { reason, runs } in &ended.left_out {
+        eprintln!("{runs} runs are left out: {reason}");
+    }
     if !quiet {
         let skipped = match ended.skipped {
             0 => String::new(),

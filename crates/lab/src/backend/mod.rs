@@ -36,6 +36,12 @@ pub trait Backend: Sync {
         wanted
     }
 
+    /// Why this machine cannot run it, such as a right that the process lacks; `None` if it can. A
+    /// sweep leaves such runs out.
+    fn lacks(&self, _: &RunSpec) -> Option<String> {
+        None
+    }
+
     /// Runs it to its end.
     ///
     /// # Errors

@@ -1,5 +1,12 @@
-//! Real sockets: the library at both ends, and the emulator between them, in real time.
+//! Real sockets: the library at both ends, and the emulator between them, in real time; or the
+//! kernel's TCP between the emulator's two sides.
 
+mod blocks;
+#[cfg(target_os = "linux")]
+mod kernel_tcp;
+#[cfg(not(target_os = "linux"))]
+#[path = "net/without_two_sides.rs"]
+mod kernel_tcp;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(not(feature = "quic"))]
@@ -9,15 +16,19 @@ mod quic;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual::{Listener, ListenerConfig, Port, Socket, Statistics, now};
+use bytes::BytesMut;
+use punctual::{Listener, ListenerConfig, Port, Socket, Statistics, Transmission, now};
 use punctual_metrics::Report;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::backend::blocks::ONE_STREAM;
 use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
-use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send, since};
+use crate::backend::real::{
+    LOOPBACK, Measured, emulator, of_the_links, runtime, send, since, watched_emulator,
+};
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome, Series};
 use crate::numbers::number;
@@ -35,16 +46,25 @@ impl Backend for Net {
         "net"
     }
 
+    fn lacks(&self, spec: &RunSpec) -> Option<String> {
+        kernel_tcp::lacks(spec.setup.tcp?)
+    }
+
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         let setup = &spec.setup;
         super::quic_model::refuse(spec)?;
-        super::tcp::refuse(spec)?;
         super::quic::check(setup)?;
         if setup.streams > 1 || !setup.transport.together.is_empty() {
             return Err("`net` runs one stream at a time; `sim` runs several".to_owned());
         }
         if setup.traffic.is_some() {
             return Err("`net` has no cross traffic; `sim` has".to_owned());
+        }
+        if let Some(control) = setup.tcp {
+            return kernel_tcp::run(setup, control);
+        }
+        if setup.blocks.is_some() && setup.transport.observed != Carriage::Srt {
+            return Err(ONE_STREAM.to_owned());
         }
         runtime()?.block_on(async {
             match setup.transport.observed {
@@ -62,10 +82,12 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let connection = setup.receiver.clone();
     let listener = ListenerConfig { port: listening, connection, ..ListenerConfig::default() };
     let listener = Listener::bind_with(listener).await.map_err(wrong)?;
-    let emulator = emulator(setup, listener.local_addr()).await?;
+    let (blocks, notes) = blocks::Watch::new(setup).unzip();
+    let emulator = watched_emulator(setup, listener.local_addr(), notes).await?;
     let accepting = tokio::spawn(async move { listener.accept().await });
     let calling = now();
-    let linger = setup.sender.peer_latency().max(setup.receiver.receive_latency()) + GRACE;
+    let is_stream = setup.sender.transmission() == Transmission::Stream;
+    let linger = linger(setup);
     let config = setup.sender.clone().with_linger(linger);
     let port = Port::bind(calling_port).await.map_err(wrong)?;
     let sender = match port.connect(emulator.local_addr(), config).await {
@@ -82,13 +104,18 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let receiver = receiver.map_err(|error| error.to_string())?.map_err(wrong)?;
     let receiver = Arc::new(receiver);
     let measured = Measured::default();
-    let receiving = receive(Arc::clone(&receiver), measured.clone());
+    let size = is_stream.then_some(setup.payload);
+    let receiving = receive(Arc::clone(&receiver), size, measured.clone());
     let ends = [Arc::clone(&sender), Arc::clone(&receiver)];
     let of_both = move || ends.each_ref().map(|end| end.statistics());
     let watching = setup.series.map(|period| watch(period, of_both, measured.clone()));
     let socket = &sender;
-    let sent = send(setup, now(), |payload| async move { socket.send(payload).await.is_ok() });
-    let sent = sent.await?;
+    let send = send(setup, now(), |payload| async move {
+        let whole =
+            if is_stream { socket.write_all(payload).await } else { socket.send(payload).await };
+        whole.is_ok()
+    });
+    let sent = send.await?;
     sender.close().await;
     let _ = timeout(linger + GRACE, receiving).await;
 
@@ -100,8 +127,22 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     outcome.extend(statistics("sender", &[&sender.statistics()]));
     outcome.extend(statistics("receiver", &[&receiver.statistics()]));
     of_the_links(&mut outcome, &emulator.stop().await);
+    if let Some(blocks) = blocks {
+        blocks.tell(setup, &mut outcome).await?;
+    }
     watched(&mut outcome, setup, watching).await?;
     Ok(outcome)
+}
+
+/// The time in which the last data arrives: of live messages all that is not too late, of others
+/// all, even if the machine stalled.
+fn linger(setup: &Setup) -> Duration {
+    let Setup { sender, receiver, .. } = setup;
+    let latency = sender.peer_latency().max(receiver.receive_latency()) + GRACE;
+    match sender.transmission() {
+        Transmission::Live => latency,
+        Transmission::Messages | Transmission::Stream => latency.max(sender.linger()),
+    }
 }
 
 /// Ends a watch, if there is one, and takes its series and the numbers of the whole course.
@@ -123,11 +164,19 @@ async fn watched(
     Ok(())
 }
 
-/// Receives until the sender ends the connection.
-fn receive(socket: Arc<Socket>, measured: Measured) -> JoinHandle<()> {
+/// Receives until the sender ends the connection. A stream of bytes has messages of this `size`.
+fn receive(socket: Arc<Socket>, size: Option<usize>, measured: Measured) -> JoinHandle<()> {
     tokio::spawn(async move {
+        let mut begun = BytesMut::new();
         while let Ok(message) = socket.recv().await {
-            measured.submit(&message.payload, now());
+            let Some(size) = size else {
+                measured.submit(&message.payload, now());
+                continue;
+            };
+            begun.extend_from_slice(&message.payload);
+            while begun.len() >= size {
+                measured.submit(&begun.split_to(size), now());
+            }
         }
     })
 }

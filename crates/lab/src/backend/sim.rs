@@ -33,7 +33,7 @@ impl Backend for Sim {
         let outcome = match spec.setup.tcp {
             Some(stream) => tcp::run(&spec.setup, stream),
             None if spec.setup.blocks.is_some() && !has_blocks(&spec.setup) => {
-                return Err("[blocks] is for one stream over SRT".to_owned());
+                return Err(blocks::ONE_STREAM.to_owned());
             }
             None => run(&spec.setup),
         };

@@ -1,4 +1,5 @@
-//! A live stream over a simulated TCP connection, in virtual time.
+//! A live stream over a TCP connection: a simulated one in virtual time, and the common part of that
+//! and the kernel's.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use punctual_probe::model::tcp::TcpPath;
 use punctual_sim::{TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, World, WorldError};
 
 use crate::backend::Outcome;
-use crate::results::{TcpFound, link, tcp};
+use crate::results::{TcpCounts, TcpFound, link, tcp};
 use crate::run::{RunSpec, Setup};
 
 /// Runs the stream for its duration, and on until its first readchunk is there.
@@ -24,8 +25,7 @@ pub(super) fn run(setup: &Setup, control: TcpControl) -> Result<Outcome, WorldEr
         start: Duration::ZERO,
         duration: LIMIT,
     })?;
-    let readchunk = setup.blocks.unwrap_or_default().readchunk;
-    let wanted = bytes_of(setup, readchunk);
+    let wanted = first_readchunk(setup);
     world.run_for(setup.duration);
     let there = |world: &World| world.traffic_progress(flow)?.time_of(wanted);
     let mut time = setup.duration;
@@ -34,34 +34,42 @@ pub(super) fn run(setup: &Setup, control: TcpControl) -> Result<Outcome, WorldEr
         time += STEP;
     }
     let start_up = there(&world);
-    let status = if start_up.is_some() { Outcome::OK } else { "no first readchunk in 10 minutes" };
-    let mut outcome = Outcome { status: status.to_owned(), ..Outcome::default() };
-    outcome.set("sStartUp", start_up.map_or(f64::NAN, |time| time.as_secs_f64()));
+    let mut outcome = outcome(start_up);
     let progress = world.traffic_progress(flow);
     outcome.extend(tcp(Some(&TcpFound {
-        statistics: &world.traffic_statistics(flow),
+        counts: TcpCounts::of(&world.traffic_statistics(flow)),
         goodput: progress.map(|it| it.rate(Duration::ZERO, setup.duration)).unwrap_or_default(),
         // The formulas are for controls that take a loss for congestion.
         path: path(setup).filter(|_| control != TcpControl::Bbr),
         stream: setup.bitrate.as_mbps() * 1e6,
-        readchunk,
+        readchunk: setup.blocks.unwrap_or_default().readchunk,
     })));
     outcome.extend(link("up", world.link_statistics(up)));
     outcome.extend(link("down", world.link_statistics(down)));
     Ok(outcome)
 }
 
-/// The error of another backend that is to run `[tcp]` or `[blocks]`.
+/// The error of a backend that is to run `[tcp]` or `[blocks]` and has neither.
 pub(super) fn refuse(spec: &RunSpec) -> Result<(), String> {
-    match (spec.setup.tcp, spec.setup.blocks) {
-        (None, None) => Ok(()),
-        (Some(_), _) => Err("a plan with [tcp] is run by the backend `sim` alone".to_owned()),
-        _ => Err("a plan with [blocks] is run by the backend `sim` alone".to_owned()),
-    }
+    let table = match (spec.setup.tcp, spec.setup.blocks) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => "tcp",
+        _ => "blocks",
+    };
+    Err(format!("a plan with [{table}] is run by the backends `sim` and `net`"))
 }
 
-/// The bytes of this time of the stream.
-fn bytes_of(setup: &Setup, time: Duration) -> u64 {
+/// The outcome of a stream whose first readchunk was there at this time after its first byte.
+pub(super) fn outcome(start_up: Option<Duration>) -> Outcome {
+    let status = if start_up.is_some() { Outcome::OK } else { "no first readchunk in 10 minutes" };
+    let mut outcome = Outcome { status: status.to_owned(), ..Outcome::default() };
+    outcome.set("sStartUp", start_up.map_or(f64::NAN, |time| time.as_secs_f64()));
+    outcome
+}
+
+/// The bytes of the first readchunk of the stream.
+pub(super) fn first_readchunk(setup: &Setup) -> u64 {
+    let time = setup.blocks.unwrap_or_default().readchunk;
     let bits = u128::from(setup.bitrate.as_bits_per_sec()) * time.as_nanos() / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
@@ -77,4 +85,5 @@ fn path(setup: &Setup) -> Option<TcpPath> {
 const PACKET: u16 = 1_500;
 const HEADERS: u16 = 52;
 const STEP: Duration = Duration::from_secs(1);
-const LIMIT: Duration = Duration::from_secs(600);
+/// The time after which nobody waits for the first readchunk any longer.
+pub(super) const LIMIT: Duration = Duration::from_secs(600);

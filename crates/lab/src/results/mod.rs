@@ -41,7 +41,7 @@ pub(crate) use layout::Layout;
 pub(crate) use names::KnownNames;
 pub(crate) use quic_model::{quic_model, quic_state};
 pub(crate) use sheet::csv_line;
-pub(crate) use tcp::{TcpFound, tcp};
+pub(crate) use tcp::{TcpCounts, TcpFound, tcp};
 
 /// The results of a plan, with the plan.
 ///

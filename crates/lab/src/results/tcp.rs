@@ -7,9 +7,28 @@ use punctual_units::Bitrate;
 use super::NamedNumber;
 use crate::numbers::number;
 
+/// The segments of a TCP connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TcpCounts {
+    pub(crate) sent: u64,
+    /// Those that the sender took for lost, if it tells.
+    pub(crate) lost: Option<u64>,
+    pub(crate) retransmitted: u64,
+    /// How often the retransmission timer ended.
+    pub(crate) timeouts: u64,
+}
+
+impl TcpCounts {
+    /// Those of a simulated connection.
+    pub(crate) fn of(statistics: &TrafficStatistics) -> Self {
+        let TrafficStatistics { sent, lost, retransmitted, timeouts, .. } = *statistics;
+        Self { sent, lost: Some(lost), retransmitted, timeouts }
+    }
+}
+
 /// A live stream over TCP: what was measured, and the path for the formulas.
-pub(crate) struct TcpFound<'a> {
-    pub(crate) statistics: &'a TrafficStatistics,
+pub(crate) struct TcpFound {
+    pub(crate) counts: TcpCounts,
     /// The rate in which bytes arrived in order.
     pub(crate) goodput: Bitrate,
     /// `None` for a path without a formula.
@@ -20,10 +39,9 @@ pub(crate) struct TcpFound<'a> {
 }
 
 /// The columns of a run; all unknown without a stream over TCP.
-pub(crate) fn tcp(found: Option<&TcpFound<'_>>) -> Vec<NamedNumber> {
-    let count = |of: fn(&TrafficStatistics) -> u64| {
-        found.map_or(f64::NAN, |found| number(of(found.statistics)))
-    };
+pub(crate) fn tcp(found: Option<&TcpFound>) -> Vec<NamedNumber> {
+    let count =
+        |of: fn(&TcpCounts) -> u64| found.map_or(f64::NAN, |found| number(of(&found.counts)));
     // The quickest of the formulas and the slowest: an ACK for each segment, and for each second.
     let path = found.and_then(|found| found.path);
     let (quick, slow) = (path, path.map(TcpPath::with_delayed_acks));
@@ -35,7 +53,7 @@ pub(crate) fn tcp(found: Option<&TcpFound<'_>>) -> Vec<NamedNumber> {
     };
     let numbers = [
         ("pktSent", count(|it| it.sent)),
-        ("pktLost", count(|it| it.lost)),
+        ("pktLost", found.and_then(|found| found.counts.lost).map_or(f64::NAN, number)),
         ("pktRetrans", count(|it| it.retransmitted)),
         ("timeouts", count(|it| it.timeouts)),
         ("mbpsGoodput", found.map_or(f64::NAN, |found| found.goodput.as_mbps())),

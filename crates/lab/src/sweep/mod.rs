@@ -1,9 +1,11 @@
 //! Sweeps: every run of a plan, on all cores, resumable and in parts.
 
 mod again;
+mod left_out;
 mod merge;
 mod order;
 
+pub use left_out::LeftOut;
 pub use merge::merge;
 
 use std::collections::BTreeSet;
@@ -78,6 +80,8 @@ pub struct Ended {
     pub stopped: bool,
     /// Runs that were there already.
     pub skipped: usize,
+    /// Runs that this machine cannot run.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Sweep {
@@ -140,11 +144,13 @@ impl Sweep {
             .collect();
         let is_there = |spec: &&RunSpec| there.contains(&(spec.id.clone(), spec.backend.clone()));
         let missing: Vec<&RunSpec> = self.specs.iter().filter(|spec| !is_there(spec)).collect();
+        let (missing, left_out) = left_out::parted(missing, execution)?;
+        let beyond: usize = left_out.iter().map(|it| it.runs).sum();
         let work = Work {
             sweep: self,
             folder: &folder,
             execution,
-            all: self.specs.len(),
+            all: self.specs.len() - beyond,
             done: AtomicUsize::new(there.len()),
             sink: Mutex::new(Sink { file: folder.begin(&before)?, sheet: before, problem: None }),
         };
@@ -158,12 +164,13 @@ impl Sweep {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        let stopped = sheet.rows().len() < self.specs.len();
+        let stopped = sheet.rows().len() + beyond < self.specs.len();
         let sheet = order::ordered(&sheet, &self.specs);
         if !stopped {
             folder.finish(&sheet)?;
         }
-        Ok(Ended { results: self.results(sheet, &folder), stopped, skipped: there.len() })
+        let results = self.results(sheet, &folder);
+        Ok(Ended { results, stopped, skipped: there.len(), left_out })
     }
 
     fn results(&self, sheet: Sheet, folder: &Folder) -> Results {

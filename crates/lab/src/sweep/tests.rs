@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::backend::Sim;
+use crate::backend::{Outcome, Sim};
 use crate::published;
 
 const PLAN: &str = "name = 'n'\n[stream]\nbitrate = '1Mbps'\nduration = '1s'\n\
@@ -71,6 +71,48 @@ fn a_sweep_that_was_stopped_goes_on_to_the_same_results() {
     let second = run(&sweep(PLAN, "1/1"), &parted, 2, true, usize::MAX);
     assert_eq!((second.stopped, second.skipped), (false, 2));
     assert_eq!(whole.csv(), parted.csv());
+}
+
+/// `sim` on a machine that lacks what first repeats need, as long as this says so.
+struct Lacking(AtomicBool);
+
+impl Backend for Lacking {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn lacks(&self, spec: &RunSpec) -> Option<String> {
+        (spec.repeat == 1 && self.0.load(Ordering::Relaxed)).then(|| "no luck".to_owned())
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
+        Sim.run(spec)
+    }
+}
+
+#[test]
+fn runs_that_the_machine_cannot_do_are_left_out_until_it_can() {
+    let (whole, place) = (Place::new("able"), Place::new("lacking"));
+    run(&sweep(PLAN, "1/1"), &whole, 2, false, usize::MAX);
+    let machine = Lacking(AtomicBool::new(true));
+    let go = |resume| {
+        let stop = AtomicBool::new(false);
+        let execution = Execution {
+            backends: &[&machine],
+            jobs: 2,
+            resume,
+            stop: &stop,
+            progress: &|_, all, _| assert!(all == 4 || resume),
+        };
+        sweep(PLAN, "1/1").run(&place.0, &execution).unwrap()
+    };
+    let first = go(false);
+    assert_eq!(first.left_out, [LeftOut { reason: "no luck".to_owned(), runs: 4 }]);
+    assert_eq!((first.stopped, first.results.sheet.rows().len()), (false, 4));
+    machine.0.store(false, Ordering::Relaxed);
+    let second = go(true);
+    assert_eq!((second.left_out.len(), second.skipped), (0, 4));
+    assert_eq!(whole.csv(), place.csv());
 }
 
 #[test]

@@ -2,9 +2,19 @@
 
 use std::collections::VecDeque;
 
-use punctual_sim::{Gate, LinkId, Passage};
+use punctual_netem::Gate;
 use punctual_units::Instant;
 use punctual_wire::{Control, Packet, SeqNo, Timestamp};
+
+/// A datagram at an end of a link, as it is seen from outside.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::backend) struct Seen<'a> {
+    pub(in crate::backend) at: Instant,
+    /// Whether the link is that towards the receiver.
+    pub(in crate::backend) is_up: bool,
+    pub(in crate::backend) gate: Gate,
+    pub(in crate::backend) content: &'a [u8],
+}
 
 /// A block that has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -45,18 +55,19 @@ struct Pending {
 }
 
 impl Ledger {
-    /// Notes a datagram that passed a link. Data packets pass the link `up`.
+    /// Notes a datagram that passed a link.
+    ///
+    /// A block was sent with its first transmission that reached the link: a real host may lose an
+    /// original on its way there.
     ///
     /// A request may be sent in several datagrams. They bear the same time, by which the sender
     /// knows that they are one request, and so does the ledger.
-    pub(super) fn note(&mut self, passage: &Passage, up: LinkId) {
-        let Ok(packet) = Packet::parse(&passage.content) else { return };
-        match (packet, passage.gate, passage.link == up) {
-            (Packet::Data(data), Gate::Entrance, true) if !data.header.retransmitted => {
-                self.sent(passage.at, data.header.seq);
-            }
+    pub(super) fn note(&mut self, seen: &Seen<'_>) {
+        let Ok(packet) = Packet::parse(seen.content) else { return };
+        match (packet, seen.gate, seen.is_up) {
+            (Packet::Data(data), Gate::Entrance, true) => self.sent(seen.at, data.header.seq),
             (Packet::Data(data), Gate::Exit, true) => {
-                self.arrived(passage.at, data.header.seq, data.header.retransmitted);
+                self.arrived(seen.at, data.header.seq, data.header.retransmitted);
             }
             (Packet::Control(control), Gate::Entrance, false) => {
                 if let Control::Nak(list) = control.control {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use punctual_sim::{LinkId, World};
 
 use self::ledger::Ledger;
+pub(super) use self::ledger::Seen;
 pub(crate) use self::model::Expected;
 use self::model::expected;
 pub(crate) use self::tally::{BUFFERS, ROUNDS, Totals};
@@ -21,39 +22,27 @@ use crate::backend::Outcome;
 use crate::results::blocks as columns;
 use crate::run::Setup;
 
-/// Follows the blocks of the stream of a world.
+/// Why a run cannot have a record of its blocks.
+pub(super) const ONE_STREAM: &str = "[blocks] is for one stream over SRT";
+
+/// The record of the blocks of one stream.
 #[derive(Debug)]
-pub(super) struct Watch {
-    up: LinkId,
+pub(super) struct Record {
     ledger: Ledger,
     tally: Tally,
 }
 
-impl Watch {
-    /// Watches the stream over these links, if the run wants a record of its blocks.
-    pub(super) fn new(setup: &Setup, world: &mut World, up: LinkId, down: LinkId) -> Option<Self> {
+impl Record {
+    /// A record, if the run wants one.
+    pub(super) fn new(setup: &Setup) -> Option<Self> {
         let options = setup.blocks?;
-        world.watch(up);
-        world.watch(down);
-        let stream = Stream::new(setup, options);
-        Some(Self { up, ledger: Ledger::default(), tally: Tally::new(stream, options) })
+        let tally = Tally::new(Stream::new(setup, options), options);
+        Some(Self { ledger: Ledger::default(), tally })
     }
 
-    /// Lets `time` pass. Datagrams are noted in short parts of it, so that few are in memory.
-    pub(super) fn run_for(&mut self, world: &mut World, time: Duration) {
-        let mut rest = time;
-        while !rest.is_zero() {
-            let part = rest.min(PART);
-            world.run_for(part);
-            rest -= part;
-            self.take(world);
-        }
-    }
-
-    fn take(&mut self, world: &mut World) {
-        for passage in world.take_passages() {
-            self.ledger.note(&passage, self.up);
-        }
+    /// Notes a datagram; they come in order of time.
+    pub(super) fn note(&mut self, seen: &Seen<'_>) {
+        self.ledger.note(seen);
         while let Some(block) = self.ledger.next_arrived() {
             self.tally.add(&block);
         }
@@ -67,6 +56,42 @@ impl Watch {
         if setup.blocks.is_some_and(|options| options.are_written) {
             outcome.records.extend(self.tally.records());
         }
+    }
+}
+
+/// Follows the blocks of the stream of a world.
+#[derive(Debug)]
+pub(super) struct Watch {
+    up: LinkId,
+    record: Record,
+}
+
+impl Watch {
+    /// Watches the stream over these links, if the run wants a record of its blocks.
+    pub(super) fn new(setup: &Setup, world: &mut World, up: LinkId, down: LinkId) -> Option<Self> {
+        let record = Record::new(setup)?;
+        world.watch(up);
+        world.watch(down);
+        Some(Self { up, record })
+    }
+
+    /// Lets `time` pass. Datagrams are noted in short parts of it, so that few are in memory.
+    pub(super) fn run_for(&mut self, world: &mut World, time: Duration) {
+        let mut rest = time;
+        while !rest.is_zero() {
+            let part = rest.min(PART);
+            world.run_for(part);
+            rest -= part;
+            for passage in world.take_passages() {
+                let (at, gate, content) = (passage.at, passage.gate, &passage.content[..]);
+                self.record.note(&Seen { at, is_up: passage.link == self.up, gate, content });
+            }
+        }
+    }
+
+    /// Writes the totals into an outcome.
+    pub(super) fn tell(self, setup: &Setup, outcome: &mut Outcome) {
+        self.record.tell(setup, outcome);
     }
 }
 

@@ -8,7 +8,8 @@ mod send;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use punctual::{Instant, now};
-use punctual_emulator::{Emulator, EmulatorConfig, EmulatorReport};
+use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport, Passage};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::backend::Outcome;
 use crate::results::{lateness, link};
@@ -28,7 +29,17 @@ pub(crate) fn micros(at: Instant) -> i64 {
 
 /// The links of a run, in real time, before `target`.
 pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulator, String> {
+    watched_emulator(setup, target, None).await
+}
+
+/// The links of a run, in real time, before `target`; a watcher gets a note of each datagram.
+pub(crate) async fn watched_emulator(
+    setup: &Setup,
+    target: SocketAddr,
+    watch: Option<UnboundedSender<Passage>>,
+) -> Result<Emulator, String> {
     let mut config = EmulatorConfig::new(LOOPBACK, target);
+    config.watch = watch;
     config.up = setup.path.up.clone();
     config.down = setup.path.down.clone();
     config.seed = setup.seed;
@@ -37,8 +48,13 @@ pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulat
 
 /// The counts of the links, and the emulator's exactness in time.
 pub(crate) fn of_the_links(outcome: &mut Outcome, report: &EmulatorReport) {
+    of_both_ways(outcome, [&report.up, &report.down]);
+}
+
+/// The counts of the links up and down, and the emulator's exactness in time.
+pub(crate) fn of_both_ways(outcome: &mut Outcome, [up, down]: [&DirectionReport; 2]) {
     outcome.set("attempts", 1.0);
-    for (way, direction) in [("up", &report.up), ("down", &report.down)] {
+    for (way, direction) in [("up", up), ("down", down)] {
         outcome.extend(link(way, &direction.link));
         outcome.extend(lateness(way, &direction.lateness));
     }
