@@ -11,6 +11,8 @@ mod flood;
 mod gateway;
 mod idle;
 mod instructions;
+#[cfg(target_os = "linux")]
+mod kernel_tcp;
 mod memory;
 mod messages;
 mod program;
@@ -70,6 +72,9 @@ pub(crate) enum Scenario {
     /// The exactness of the times of `punctual emulate`.
     #[cfg(target_os = "linux")]
     Emulator,
+    /// A live stream over 200 ms and 2 % of loss, beside the same over the kernel's TCP.
+    #[cfg(target_os = "linux")]
+    KernelTcp,
 }
 
 impl Scenario {
@@ -94,6 +99,8 @@ impl Scenario {
         Self::Simulation,
         #[cfg(target_os = "linux")]
         Self::Emulator,
+        #[cfg(target_os = "linux")]
+        Self::KernelTcp,
     ];
 
     /// Measures; one row for each figure.
@@ -118,6 +125,8 @@ impl Scenario {
             Self::Simulation => simulation::run(bench),
             #[cfg(target_os = "linux")]
             Self::Emulator => emulator::run(bench).await,
+            #[cfg(target_os = "linux")]
+            Self::KernelTcp => kernel_tcp::run(bench),
         }
     }
 }
