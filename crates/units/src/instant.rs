@@ -63,6 +63,13 @@ impl Instant {
         Self((self.0 / period).saturating_add(1).saturating_mul(period))
     }
 
+    /// The last multiple of `period`, counted from the origin, that does not lie after this instant:
+    /// the same for everybody who shares the clock. This instant if the period is zero.
+    pub fn last_multiple_of(self, period: Duration) -> Self {
+        let period = nanos(period).max(1);
+        Self(self.0 / period * period)
+    }
+
     /// This instant less `duration`, or the origin if that lies before it.
     pub fn saturating_sub(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(duration)))
@@ -141,6 +148,9 @@ mod tests {
         assert_eq!(Instant::from_millis(10).next_multiple_of(period), tick);
         assert_eq!(Instant::from_nanos(14_999_999).next_multiple_of(period), tick);
         assert_eq!(tick.next_multiple_of(Duration::ZERO), Instant::from_nanos(15_000_001));
+        assert_eq!(tick.last_multiple_of(period), tick);
+        assert_eq!(Instant::from_nanos(19_999_999).last_multiple_of(period), tick);
+        assert_eq!(tick.last_multiple_of(Duration::ZERO), tick);
     }
 
     #[test]

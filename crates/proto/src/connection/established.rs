@@ -14,7 +14,7 @@ use super::batch::Batch;
 use super::crypt::{self, Crypt};
 use super::filtering::{Arrival, Filtering};
 use super::final_response::FinalResponse;
-use super::lifetime::{Closing, KEEP_ALIVE, Lifetime};
+use super::lifetime::{Closing, Lifetime};
 use super::path_updates::{self, PathUpdates};
 use super::peer_error::PeerErrorReport;
 use super::pending::Pending;
@@ -95,8 +95,9 @@ impl Established {
         mut negotiated: Negotiated,
         final_handshake: Option<FinalHandshake>,
     ) -> Self {
+        let lifetime = Lifetime::new(now);
         let mut timers = TimerTable::default();
-        timers.set(Timer::KeepAlive, now + KEEP_ALIVE);
+        timers.set(Timer::KeepAlive, lifetime.keep_alive(now).1);
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
             sender: SendHalf::new(config, &negotiated, path.properties.packet_overhead(), now),
@@ -105,7 +106,7 @@ impl Established {
             filter: negotiated
                 .filter
                 .map(|fec| Box::new(Filtering::new(&fec, negotiated.fixed.receive_isn))),
-            lifetime: Lifetime::new(now),
+            lifetime,
             timers,
             pending: Pending::default(),
             room: PacketRoom::new(&negotiated, config, path),
@@ -819,6 +820,10 @@ impl Established {
                 self.pending.keep_alive = is_due;
             }
             self.timers.set(Timer::KeepAlive, next);
+            // A peer that was heard needs no wake-up of its own for the check of its silence.
+            if let Ok(deadline) = self.lifetime.idle_deadline(now, config.peer_idle_timeout()) {
+                self.timers.set(Timer::Idle, deadline);
+            }
         }
         if self.timers.fired(Timer::Quiet, now) {
             self.probe_path(now);

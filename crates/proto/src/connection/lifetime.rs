@@ -7,7 +7,11 @@ use punctual_units::Instant;
 use crate::error::CloseReason;
 
 /// A keepalive is sent when nothing else was for this time (draft section 3.2.3).
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(1);
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// Keepalives are sent at the multiples of this time, so that all idle connections of a port, and
+/// those of its peer on the same machine, have theirs in a few wake-ups instead of one for each.
+const KEEP_ALIVE_GRID: Duration = Duration::from_millis(100);
 
 /// Copies of SHUTDOWN at the end of an orderly close. Nothing answers a SHUTDOWN, and a peer that
 /// gets none waits for its idle timeout and reports a failure; libsrt sends one.
@@ -113,9 +117,9 @@ impl Lifetime {
 
     /// Whether a keepalive is due, and when to ask next.
     pub(super) fn keep_alive(&self, now: Instant) -> (bool, Instant) {
-        let is_due = now >= self.last_sent + KEEP_ALIVE;
+        let is_due = now >= keep_alive_after(self.last_sent);
         let since = if is_due { now } else { self.last_sent };
-        (is_due, since + KEEP_ALIVE)
+        (is_due, keep_alive_after(since))
     }
 
     /// The time after which the peer is taken for gone if nothing more arrives; an error with the
@@ -196,6 +200,12 @@ impl Lifetime {
     }
 }
 
+/// When a keepalive is due after a packet that was sent at `sent`: up to a tenth of a second before
+/// the second is over.
+fn keep_alive_after(sent: Instant) -> Instant {
+    (sent + KEEP_ALIVE).last_multiple_of(KEEP_ALIVE_GRID)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,6 +222,17 @@ mod tests {
         lifetime.note_sent(at(300));
         assert_eq!(lifetime.keep_alive(at(1_000)), (false, at(1_300)));
         assert_eq!(lifetime.keep_alive(at(1_300)), (true, at(2_300)));
+    }
+
+    #[test]
+    fn keepalives_of_all_connections_are_due_at_the_same_times() {
+        for established in 0..100 {
+            let lifetime = Lifetime::new(at(4_200 + established));
+            let (is_due, first) = lifetime.keep_alive(at(4_300));
+            assert_eq!((is_due, first), (false, at(5_200)), "established at {established}");
+            // The machine was late.
+            assert_eq!(lifetime.keep_alive(at(5_203)), (true, at(6_200)));
+        }
     }
 
     #[test]
