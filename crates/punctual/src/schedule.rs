@@ -158,8 +158,8 @@ impl Schedule {
 
     /// Reschedules the next turn after a call between turns, since which `work` is the next work.
     pub(crate) fn advance(&mut self, now: Instant, work: Work) -> Action {
-        // A call that makes nothing due now is like any other wake-up.
-        let is_call = work.due <= now;
+        // A call that makes nothing due now is like any other wake-up. No call makes a delivery due.
+        let is_call = work.due <= now && !work.is_delivery;
         let due = work.due.max(if is_call { self.calls.ready } else { self.least(work) });
         if self.blocked || self.next.is_some_and(|next| next <= due) {
             return Action::None;
@@ -341,6 +341,22 @@ mod tests {
         let ended = schedule.end(micros(9), work(micros(30)), false);
         assert_eq!(ended, Action::SetAlarm(delayed));
         assert_eq!(advance(&mut schedule, micros(10), micros(30)), Action::None);
+    }
+
+    #[test]
+    fn a_call_does_not_bring_a_group_of_deliveries_forward() {
+        let mut schedule = Schedule::default();
+        let delivery = |us| Work { due: micros(us), is_delivery: true };
+        let mut turn = |now, due| {
+            schedule.begin(micros(now));
+            schedule.end(micros(now), Some(delivery(due)), false)
+        };
+        // Crowded turns, after which messages are delivered together.
+        (0..10).for_each(|us| drop(turn(us, us + 10)));
+        let Action::SetAlarm(group_ends) = turn(10, 20) else { panic!("the turn is not delayed") };
+        // The application takes messages after that of the 20th microsecond is due.
+        assert_eq!(schedule.advance(micros(30), delivery(20)), Action::None);
+        assert!(group_ends > micros(10) + CALL_GRAIN);
     }
 
     #[test]
