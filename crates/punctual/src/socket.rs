@@ -483,13 +483,15 @@ impl Socket {
     /// any number of times.
     pub fn readiness(&self) -> Readiness {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| state.endpoint().readiness(now, *id)).unwrap_or_default()
+        let mut state = shared.lock();
+        // No work follows from the question, so that the driver's schedule stays as it is.
+        state.endpoint().readiness(punctual_io::now(), *id).unwrap_or_default()
     }
 
     /// The present options of the connection.
     pub fn config(&self) -> Config {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, _| state.endpoint().connection_config(*id).cloned()).unwrap_or_default()
+        shared.lock().endpoint().connection_config(*id).cloned().unwrap_or_default()
     }
 
     /// Changes options of the established connection: `change` gets the present options and returns
