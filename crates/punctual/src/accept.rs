@@ -13,6 +13,7 @@ use crate::group::{self, Group};
 use crate::listener::IncomingCall;
 use crate::shared::Shared;
 use crate::signals::{Watcher, WatcherSlot};
+use crate::wakes::Wakes;
 
 /// Waiting callers of all shards of a listener, in the order of their arrival. The queue is bounded
 /// by the sum of the shards' backlogs: the protocol rejects further callers.
@@ -155,7 +156,7 @@ impl AcceptQueue {
     pub(crate) fn signal(&self) {
         self.arrived.notify_waiters();
         if let Some(watcher) = self.watcher.get() {
-            watcher.readable();
+            watcher.readable(&mut Wakes::default());
         }
     }
 

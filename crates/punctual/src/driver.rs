@@ -22,6 +22,7 @@ use crate::shared::{Notice, Shared, State};
 use crate::shares::Shares;
 use crate::sources::Sources;
 use crate::statistics::PortStatistics;
+use crate::wakes::Wakes;
 
 /// Runs a port until its last handle is dropped and its connections are closed, and likewise those
 /// of its other shards.
@@ -86,7 +87,7 @@ impl Driver {
         let sent = !blocked && self.flush(Some(&mut scratch.outbox));
         self.statistics.turns += 1;
         self.shared.set_statistics(self.statistics);
-        scratch.notices.drain(..).for_each(Notice::deliver);
+        scratch.deliver_notices();
         if result.finished && self.backlog.is_empty() && self.shared.finish() {
             return Poll::Ready(());
         }
@@ -307,6 +308,15 @@ struct Scratch {
     notices: Vec<Notice>,
     /// Datagrams for connections of other shards.
     wrong_shard: Vec<(Arc<Shared>, Datagram)>,
+}
+
+impl Scratch {
+    /// Tells the tasks and watchers of the changes of this turn. Afterwards threads are woken that
+    /// wait for any of many changes.
+    fn deliver_notices(&mut self) {
+        let mut wakes = Wakes::default();
+        self.notices.drain(..).for_each(|notice| notice.deliver(&mut wakes));
+    }
 }
 
 thread_local! {

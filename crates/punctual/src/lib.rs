@@ -109,6 +109,7 @@ mod stream;
 mod turn_size;
 mod udp;
 mod unconnected;
+mod wakes;
 
 pub use byte_stream::ByteStream;
 pub use config::{Carriage, ListenerConfig, PortConfig};
@@ -142,3 +143,4 @@ pub use socket::{Socket, Submitted};
 pub use statistics::PortStatistics;
 pub use stream::{MessageSink, MessageStream};
 pub use unconnected::UnconnectedSocket;
+pub use wakes::Wakes;

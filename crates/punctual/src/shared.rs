@@ -21,6 +21,7 @@ use crate::memory::{self, ConnectionPeak};
 use crate::schedule::{Action, Schedule, Work};
 use crate::signals::Signals;
 use crate::statistics::PortStatistics;
+use crate::wakes::Wakes;
 
 /// A UDP port, shared by its driver and its sockets.
 ///
@@ -448,11 +449,11 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
-    pub(crate) fn deliver(self) {
+    pub(crate) fn deliver(self, wakes: &mut Wakes) {
         match self {
-            Self::Readable(signals) => signals.signal_readable(),
+            Self::Readable(signals) => signals.signal_readable(wakes),
             Self::Writable(signals) => signals.signal_writable(),
-            Self::News(signals) => signals.signal_news(),
+            Self::News(signals) => signals.signal_news(wakes),
             Self::Phase(signals) => signals.signal_phase(),
             Self::Closed(signals) => signals.signal_all(),
             Self::Caller(callers, call) => callers.push(call),

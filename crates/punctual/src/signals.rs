@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::sync::Notify;
 
+use crate::wakes::Wakes;
+
 /// Hears of the changes of a connection, where no task waits for them: see
 /// [`Socket::watch`](crate::Socket::watch).
 ///
@@ -13,8 +15,9 @@ use tokio::sync::Notify;
 /// all connections of the port wait meanwhile, and may call the socket.
 pub trait Watcher: fmt::Debug + Send + Sync {
     /// A message, or bytes of a stream, can be received. This is not repeated before a call to
-    /// receive has found nothing.
-    fn readable(&self);
+    /// receive has found nothing. A thread or task that waits for any of many sockets is woken by
+    /// `wakes`, once for all that the driver reports.
+    fn readable(&self, wakes: &mut Wakes);
 
     /// There is room in the send buffer again after a call to send found none; or the next call to
     /// send returns an error of the peer.
@@ -73,7 +76,7 @@ impl GroupSignals {
     /// Wakes the tasks that wait and tells the watcher.
     pub(crate) fn wake(&self) {
         self.phase.notify_waiters();
-        self.signal_readable();
+        self.signal_readable(&mut Wakes::default());
         self.signal_writable();
         if let Some(watcher) = self.watcher.get() {
             watcher.phase_changed();
@@ -88,10 +91,10 @@ impl GroupSignals {
         self.writable.notify_waiters();
     }
 
-    pub(crate) fn signal_readable(&self) {
+    pub(crate) fn signal_readable(&self, wakes: &mut Wakes) {
         self.readable.notify_waiters();
         if let Some(watcher) = self.watcher.get() {
-            watcher.readable();
+            watcher.readable(wakes);
         }
     }
 
@@ -153,13 +156,13 @@ impl Signals {
         self.watcher.set(watcher);
     }
 
-    pub(crate) fn signal_readable(&self) {
+    pub(crate) fn signal_readable(&self, wakes: &mut Wakes) {
         self.readable.notify_waiters();
         if let Some(watcher) = self.watcher.get() {
-            watcher.readable();
+            watcher.readable(wakes);
         }
         if let Some(group) = self.group.get() {
-            group.signal_readable();
+            group.signal_readable(wakes);
         }
     }
 
@@ -180,9 +183,9 @@ impl Signals {
         }
     }
 
-    pub(crate) fn signal_news(&self) {
+    pub(crate) fn signal_news(&self, wakes: &mut Wakes) {
         if let Some(group) = self.group.get() {
-            group.signal_readable();
+            group.signal_readable(wakes);
             group.phase.notify_waiters();
         }
     }

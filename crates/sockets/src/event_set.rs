@@ -1,8 +1,11 @@
 //! Event sets: libsrt's epoll.
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
+
+use punctual::Wakes;
 
 use crate::code::{Code, Failure};
 use crate::events::Events;
@@ -93,11 +96,16 @@ impl EventSet {
         self.lock().sockets.wants(socket, events)
     }
 
-    /// Reports new events of a socket.
-    pub(crate) fn raise(&self, socket: i32, events: Events) {
+    /// Reports new events of a socket, and wakes the threads that wait.
+    pub(crate) fn raise(self: &Arc<Self>, socket: i32, events: Events) {
+        self.raise_together(socket, events, &mut Wakes::default());
+    }
+
+    /// Reports new events of a socket. `wakes` wakes the threads that wait.
+    pub(crate) fn raise_together(self: &Arc<Self>, socket: i32, events: Events, wakes: &mut Wakes) {
         let mut state = self.lock();
-        if state.sockets.raise(socket, events) {
-            self.notify(&mut state);
+        if state.sockets.raise(socket, events) && state.note_change() {
+            wakes.add(Waker::from(Arc::clone(self)));
         }
     }
 
@@ -213,12 +221,8 @@ impl EventSet {
     }
 
     fn notify(&self, state: &mut State) {
-        state.changes += 1;
-        if std::mem::take(&mut state.has_waiting) {
+        if state.note_change() {
             self.changed.notify_all();
-        }
-        if let Some(system) = &mut state.system {
-            system.wake();
         }
     }
 
@@ -233,7 +237,23 @@ impl EventSet {
     }
 }
 
+impl Wake for EventSet {
+    fn wake(self: Arc<Self>) {
+        self.changed.notify_all();
+    }
+}
+
 impl State {
+    /// Counts a change. Returns whether a thread waits at the condition variable that must be woken
+    /// now.
+    fn note_change(&mut self) -> bool {
+        self.changes += 1;
+        if let Some(system) = &mut self.system {
+            system.wake();
+        }
+        std::mem::take(&mut self.has_waiting)
+    }
+
     /// Fails if there is nothing to wait for.
     fn check(&self, wanted: Wanted) -> Result<(), Failure> {
         if self.released {
@@ -294,6 +314,23 @@ mod tests {
         assert_eq!(set.set_flags(ENABLE_EMPTY), 0);
         assert!(set.wait(ALL, AT_ONCE).unwrap().is_empty());
         assert_eq!(set.set_flags(0), ENABLE_EMPTY);
+    }
+
+    #[test]
+    fn a_thread_wakes_up_once_for_all_sockets_of_a_turn() {
+        let set = Arc::new(EventSet::default());
+        (1..=3).for_each(|socket| set.subscribe(socket, Events::IN, Events::NONE));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| set.wait(ALL, None));
+            while !set.lock().has_waiting {
+                std::thread::yield_now();
+            }
+            let mut wakes = Wakes::default();
+            (1..=3).for_each(|socket| set.raise_together(socket, Events::IN, &mut wakes));
+            assert_eq!(set.looks(), 1, "it looked before the end of the turn");
+            drop(wakes);
+            assert_eq!(waiting.join().unwrap().unwrap().sockets.len(), 3);
+        });
     }
 
     #[test]

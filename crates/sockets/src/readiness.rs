@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use punctual::Wakes;
+
 use crate::event_set::EventSet;
 use crate::events::Events;
 
@@ -48,6 +50,12 @@ impl Readiness {
 
     /// Adds events of `socket` and wakes the threads that wait.
     pub(crate) fn raise(&self, socket: i32, events: Events) {
+        self.raise_together(socket, events, &mut Wakes::default());
+    }
+
+    /// Adds events of `socket` and wakes the threads that wait; those that wait for a set by
+    /// `wakes`.
+    pub(crate) fn raise_together(&self, socket: i32, events: Events, wakes: &mut Wakes) {
         let mut state = self.lock();
         self.count();
         let new = events & !state.events;
@@ -59,7 +67,7 @@ impl Readiness {
             // Subscribers are told of the end of a connection as a whole.
             let told = if new.any(Events::ERR) { state.events } else { new };
             for set in &state.sets {
-                set.raise(socket, told);
+                set.raise_together(socket, told, wakes);
             }
         }
     }

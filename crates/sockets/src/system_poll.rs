@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_descriptor_is_reported_when_it_has_a_wanted_event() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let set = EventSet::default();
+        let set = Arc::new(EventSet::default());
         set.add_system(reader.as_fd(), Events::IN).unwrap();
         assert_eq!(set.wait(READ, Some(Duration::ZERO)).unwrap().system, []);
         writer.write_all(b"x").unwrap();
@@ -187,7 +187,7 @@ mod tests {
     fn an_event_that_nobody_wants_costs_no_time_and_a_socket_still_wakes() {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"x").unwrap();
-        let set = EventSet::default();
+        let set = Arc::new(EventSet::default());
         set.add_system(reader.as_fd(), Events::IN).unwrap();
         set.subscribe(1, Events::IN, Events::NONE);
         let looks = set.looks();

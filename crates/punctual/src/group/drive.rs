@@ -10,6 +10,7 @@ use super::{Inner, State};
 use crate::error::Error;
 use crate::signals::GroupSignals;
 use crate::socket::Socket;
+use crate::wakes::Wakes;
 
 /// Starts the task of a group. It updates the group when a link has events and when a time that the
 /// group has set is reached, until the last handle of the group is dropped.
@@ -82,7 +83,7 @@ fn update(inner: &Inner) -> Option<Instant> {
     let next = state.sleeps_until;
     drop(state);
     if any_ended || is_due.is_some() {
-        inner.signals.signal_readable();
+        inner.signals.signal_readable(&mut Wakes::default());
     }
     // Another link may carry the stream now, and have room.
     inner.signals.signal_writable();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use punctual::{Accepted, Group, GroupKind, GroupLink, Listener, Phase, Socket, Watcher};
+use punctual::{Accepted, Group, GroupKind, GroupLink, Listener, Phase, Socket, Wakes, Watcher};
 
 use crate::common::{config, local, message, pair, until, within};
 
@@ -56,7 +56,7 @@ impl Curious {
 }
 
 impl Watcher for Curious {
-    fn readable(&self) {
+    fn readable(&self, _: &mut Wakes) {
         self.ask();
     }
 

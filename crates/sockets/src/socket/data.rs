@@ -1,12 +1,14 @@
 //! Sending and receiving.
 
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use bytes::buf::UninitSlice;
-use punctual::{CloseReason, Error, Instant, Message, MsgNo, SendOptions, Submitted, Transmission};
+use punctual::{
+    CloseReason, Error, Instant, Message, MsgNo, SendOptions, Submitted, Transmission, Wakes,
+};
 
 use super::control::MessageControl;
 use super::inbox::Inbox;
@@ -234,11 +236,39 @@ impl Socket {
     }
 
     /// Something can be received, unless the application has taken it already.
-    pub(super) fn announce_data(&self) {
-        let Some(link) = self.link.get() else { return };
-        let inbox = self.inbox();
-        if !inbox.is_empty() || link.readiness().readable {
-            self.readiness.raise(self.id, Events::IN);
+    ///
+    /// The driver takes live messages out of the connection itself, since a thread of the
+    /// application that did so would compete with it for the lock of the port. It waits for no
+    /// thread that uses the inbox, which may have lost its processor.
+    pub(super) fn announce_data(&self, link: &Link, wakes: &mut Wakes) {
+        let inbox = match self.inbox.try_lock() {
+            Ok(inbox) => Some(inbox),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        match inbox {
+            Some(mut inbox) if link.is_live() => self.hand_over(link, &mut inbox, wakes),
+            inbox => {
+                let has_some = inbox.is_some_and(|inbox| !inbox.is_empty());
+                if has_some || link.readiness().readable {
+                    self.readiness.raise_together(self.id, Events::IN, wakes);
+                }
+            }
+        }
+    }
+
+    /// Fills the inbox if it is empty. Otherwise the application does so when it has emptied it.
+    fn hand_over(&self, link: &Link, inbox: &mut Inbox, wakes: &mut Wakes) {
+        if !inbox.is_empty() {
+            self.readiness.raise_together(self.id, Events::IN, wakes);
+            return;
+        }
+        let mark = self.readiness.mark();
+        // The end of the connection is reported as a change of its phase.
+        let _ = inbox.fill(mark, |messages, limit| link.receive(messages, limit));
+        if !inbox.is_empty() {
+            self.readiness.raise_together(self.id, Events::IN, wakes);
+            inbox.remain_drained(self.readiness.mark());
         }
     }
 

@@ -39,6 +39,14 @@ impl Inbox {
         self.drained.is_some()
     }
 
+    /// Events were raised up to `mark` for the messages of the inbox. If the connection had nothing
+    /// more that was due, that is still so.
+    pub(super) const fn remain_drained(&mut self, mark: Mark) {
+        if self.drained.is_some() {
+            self.drained = Some(mark);
+        }
+    }
+
     /// Takes messages from a connection by `receive`, after `mark`, into the empty inbox.
     pub(super) fn fill<E>(
         &mut self,

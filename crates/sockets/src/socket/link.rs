@@ -91,6 +91,11 @@ impl Link {
         }
     }
 
+    /// Whether it is a connection of its own that carries live messages.
+    pub(super) const fn is_live(&self) -> bool {
+        matches!((&self.carrier, self.mode), (Carrier::Connection(_), Transmission::Live))
+    }
+
     /// The connection, if the link is not a group.
     pub(super) const fn connection(&self) -> Option<&Socket> {
         match &self.carrier {

@@ -181,17 +181,17 @@ impl Socket {
         }
     }
 
-    /// Answers the callers that wait. Returns whether this socket listens.
-    pub(super) fn take_callers(&self) -> bool {
+    /// Answers the callers that wait, if this socket listens.
+    pub(super) fn take_callers(&self) {
         let state = self.lock();
         let listening = match &state.stage {
             Stage::Listening(listening) => Arc::clone(listening),
-            _ => return false,
+            _ => return,
         };
         let has_hook = state.listen_hook.is_some();
         drop(state);
         let (Some(this), Some(library)) = (self.this.upgrade(), self.library.upgrade()) else {
-            return true;
+            return;
         };
         if has_hook {
             // The hook may take its time, and the port's other connections must not wait for it.
@@ -199,7 +199,6 @@ impl Socket {
         } else {
             self.answer_all(&listening);
         }
-        true
     }
 
     /// Answers all callers, in their order. One thread answers at a time, and looks again for

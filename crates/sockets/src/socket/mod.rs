@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
-use punctual::Watcher;
+use punctual::{Wakes, Watcher};
 
 pub use self::buffer_means::{BufferLevel, BufferLevels};
 pub use self::connecting::ConnectHook;
@@ -252,9 +252,10 @@ impl Socket {
 }
 
 impl Watcher for Socket {
-    fn readable(&self) {
-        if !self.take_callers() {
-            self.announce_data();
+    fn readable(&self, wakes: &mut Wakes) {
+        match self.link.get() {
+            Some(link) => self.announce_data(link, wakes),
+            None => self.take_callers(),
         }
     }
 
