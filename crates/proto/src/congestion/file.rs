@@ -20,9 +20,6 @@ const TOLERATED_LOSS: f64 = 0.02;
 /// The number of acknowledged packets over which the share of losses is also measured, at least.
 /// From twice this number on, the older ones count half.
 const LOSS_SAMPLE: u64 = 128;
-/// The number of retransmissions of one packet that the window covers: a retransmission that is
-/// lost once does not stop the sender, but one that never arrives does.
-const REPAIRS: u32 = 2;
 /// The factor by which a loss lengthens the period.
 const SLOWER: f64 = 1.03;
 /// The longest period, microseconds: with one packet per second the sender still notices that the
@@ -132,10 +129,9 @@ impl FileControl {
         if !self.slow_start && path.delivery_rate > 0 {
             let reported = f64::from(path.delivery_rate);
             let round_trip = micros(path.rtt.smoothed);
-            let arrived = reported.min(self.progress.rate()) * f64::from(path.repairs.min(REPAIRS));
-            self.window = reported / 1e6 * (round_trip + RATE_PERIOD_MICROS)
-                + arrived / 1e6 * round_trip
-                + FIRST_WINDOW;
+            let arrived = reported.min(self.progress.rate()) / 1e6 * micros(path.blocked);
+            self.window =
+                reported / 1e6 * (round_trip + RATE_PERIOD_MICROS) + arrived + FIRST_WINDOW;
         }
     }
 
@@ -280,7 +276,7 @@ mod tests {
             capacity,
             in_loss_list,
             newly_lost: 1,
-            repairs: 0,
+            blocked: Duration::ZERO,
             next_new: SeqNo::new(next),
         }
     }
@@ -412,9 +408,10 @@ mod tests {
             file.acknowledged(at(i), 40, &path);
         }
         assert_eq!(file.window(), 516);
-        for (repairs, window) in [(1, 516 + 360), (2, 516 + 720), (9, 516 + 720)] {
-            file.lost(at(60), SeqNo::new(8_000), &PathState { repairs, ..path });
-            assert!(file.window().abs_diff(window) < 20, "{}, {repairs} times", file.window());
+        for (ms, window) in [(90, 516 + 360), (180, 516 + 720), (900, 516 + 3_600)] {
+            let blocked = Duration::from_millis(ms);
+            file.lost(at(60), SeqNo::new(8_000), &PathState { blocked, ..path });
+            assert!(file.window().abs_diff(window) < 20, "{}, {ms} ms", file.window());
         }
     }
 

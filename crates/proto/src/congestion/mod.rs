@@ -57,9 +57,9 @@ pub struct PathState {
     pub in_loss_list: usize,
     /// The number of packets that the latest NAK added to `in_loss_list`; 0 if no NAK came.
     pub newly_lost: u64,
-    /// The number of NAKs for the oldest unacknowledged packet; later packets are not acknowledged
-    /// before it has arrived. 0 while nothing is lost, and in live mode.
-    pub repairs: u32,
+    /// The time for which the oldest packet in flight has been missing: packets behind it have
+    /// arrived meanwhile, and are not acknowledged. Zero while nothing is lost, and in live mode.
+    pub blocked: Duration,
     /// The sequence number of the next original.
     pub next_new: SeqNo,
 }
@@ -387,7 +387,7 @@ mod tests {
                 capacity: 0,
                 in_loss_list: 0,
                 newly_lost: 0,
-                repairs: 0,
+                blocked: Duration::ZERO,
                 next_new: SeqNo::new(1),
             };
             controller.get_mut().round_trip(now, &path);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use punctual_netem::{LinkConfig, Loss, QueueLimit, Reorder};
 use punctual_proto::{
     BufferSize, CloseReason, Config, CryptoMode, MaxBandwidth, RecvError, RejectReason, SendError,
-    SendOptions, Transmission,
+    SendOptions, Statistics, Transmission,
 };
 use punctual_units::Bitrate;
 use punctual_wire::{Control, DropRequest, Extension, HsFlags, MsgNo, SeqNo, Timestamp};
@@ -587,19 +587,24 @@ fn line(round_trip: u64, loss: f64) -> LinkConfig {
 
 /// The rate at which a file of `len` bytes is transferred, payload only.
 fn goodput(mut pair: Pair, seed: u64, len: usize) -> Bitrate {
+    transfer(&mut pair, seed, len).0
+}
+
+/// Transfers a file of `len` bytes. Returns the rate, payload only, and the sender's statistics.
+fn transfer(pair: &mut Pair, seed: u64, len: usize) -> (Bitrate, Statistics) {
     let data = contents(len, seed);
     let start = pair.elapsed();
-    write_all(&mut pair, &data, || usize::MAX);
-    run_until_read(&mut pair, len);
+    write_all(pair, &data, || usize::MAX);
+    run_until_read(pair, len);
     let time = pair.elapsed() - start;
-    assert!(read(&pair) == data, "not the same bytes");
+    assert!(read(pair) == data, "not the same bytes");
     let statistics = pair.statistics(Side::Caller);
     let rate = Bitrate::of(len as u64, time);
     println!(
         "seed {seed}: {rate}, {} retransmissions in {} packets",
         statistics.packets_retransmitted, statistics.packets_sent
     );
-    rate
+    (rate, statistics)
 }
 
 /// 200 ms and 0.1 %: an intercontinental link.
@@ -609,6 +614,21 @@ fn a_long_lossy_link_carries_as_much_as_with_libsrts_algorithm() {
         let pair = connected(seed, line(200, 0.001), &Config::file());
         let rate = goodput(pair, seed, 200_000_000);
         assert!(rate > Bitrate::from_mbps(50), "{rate}");
+    }
+}
+
+/// libsrt's receiver of files sends one NAK for a loss. If that or the retransmission is lost, only
+/// the ACK tells, and only for the oldest packet.
+#[test]
+fn a_peer_that_reports_each_loss_once_costs_few_retransmissions() {
+    for seed in 0..2 {
+        let mut pair = Pair::symmetric(seed, line(200, 0.02));
+        let own = Config::file().with_option("ratecontrol", "file").expect("an option");
+        pair.connect(own, Config::file().with_timed_requests(false));
+        let (rate, statistics) = transfer(&mut pair, seed, 30_000_000);
+        assert!(rate > Bitrate::from_mbps(25), "{rate}");
+        let share = statistics.packets_retransmitted as f64 / statistics.packets_sent as f64;
+        assert!(share < 0.03, "{share}");
     }
 }
 

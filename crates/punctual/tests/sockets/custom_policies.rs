@@ -109,7 +109,7 @@ fn the_congestion_example_keeps_between_its_least_and_its_target_rate() {
         capacity: 0,
         in_loss_list: 0,
         newly_lost: 0,
-        repairs: 0,
+        blocked: Duration::ZERO,
         next_new: SeqNo::new(1),
     };
     assert_eq!(control.rate(), Some(least));

@@ -19,6 +19,7 @@ mod retransmission;
 pub(crate) mod retransmit;
 mod retransmit_timer;
 mod returned_losses;
+mod unreported_loss;
 
 use std::time::Duration;
 
@@ -382,7 +383,7 @@ impl SendHalf {
         if let Some(rtt) = reported {
             self.control.note_round_trip(now, rtt);
         }
-        let path = self.path(rtt, 0);
+        let path = self.path(now, rtt, 0);
         if reported.is_some() {
             self.control.get_mut().round_trip(now, &path);
         }
@@ -429,7 +430,7 @@ impl SendHalf {
             }
         }
         if let Some(first) = first_lost {
-            let path = self.path(rtt, newly_lost);
+            let path = self.path(now, rtt, newly_lost);
             self.control.get_mut().lost(now, first, &path);
             self.follow_control();
         }
@@ -440,7 +441,22 @@ impl SendHalf {
 
     /// The instant at which the retransmission timeout expires, if an answer takes `wait` at most.
     pub(crate) fn next_timeout(&self, wait: Duration) -> Option<Instant> {
-        self.timer.next(self.mode.recovery, self.buffer.flight(), wait)
+        self.timer.next(self.mode.recovery, self.buffer.flight(), self.oldest_sent(), wait)
+    }
+
+    /// The instant by which the oldest packet in flight was sent for the last time, if the peer
+    /// reports each loss once and no loss waits for its retransmission.
+    fn oldest_sent(&self) -> Option<Instant> {
+        if !self.finds_unreported_losses() || self.buffer.has_lost() {
+            return None;
+        }
+        let retransmitted = self.buffer.oldest()?.last_retransmit;
+        retransmitted.or_else(|| self.timer.unreported.sent_by(self.buffer.first()))
+    }
+
+    /// Whether this end waits for everything to arrive, and the peer reports each loss once.
+    fn finds_unreported_losses(&self) -> bool {
+        self.mode.delivery.is_reliable() && self.mode.recovery == LossRecovery::Timeout
     }
 
     /// The retransmission timeout expired.
@@ -451,14 +467,17 @@ impl SendHalf {
     /// end of a stream in this way.
     ///
     /// Of a file, no packet is added while reported ones still wait for their retransmission
-    /// (libsrt's LATEREXMIT). If the oldest packet was retransmitted already, the first timeout
-    /// repeats only the packets that are probably missing: most packets in flight have arrived, and
-    /// wait for the oldest one.
+    /// (libsrt's LATEREXMIT). If the peer answers, or the oldest packet was retransmitted already,
+    /// a timeout repeats only the packets that are probably missing: most packets in flight have
+    /// arrived, and wait for the oldest one.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
+        let answers = self.timer.has_response();
         let is_first = self.timer.expire(now);
         let reliable = self.mode.delivery.is_reliable();
         let was_retransmitted = reliable && self.buffer.repairs_of_oldest() > 0;
-        if was_retransmitted && is_first && !self.buffer.has_lost() {
+        if self.finds_unreported_losses() && answers && !self.buffer.has_lost() {
+            self.repeat_oldest(now, rtt);
+        } else if was_retransmitted && is_first && !self.buffer.has_lost() {
             self.repeat_retransmissions(now, rtt);
         } else if !(reliable && self.buffer.has_lost()) {
             let last = self.buffer.next_new().minus(1);
@@ -475,7 +494,7 @@ impl SendHalf {
             self.report_lost(now, first, last, rtt);
             self.timer.probe(first, last);
         }
-        let path = self.path(rtt, 0);
+        let path = self.path(now, rtt, 0);
         self.control.get_mut().timed_out(now, &path);
         self.follow_control();
     }
@@ -593,6 +612,10 @@ impl SendHalf {
             self.retransmission.sent(now, payload, self.counts.overhead(), rates(&self.control));
         } else {
             self.timer.sent_original(now, self.buffer.flight() == 1);
+            if self.mode.delivery.is_reliable() {
+                let (next_new, oldest) = (self.buffer.next_new(), self.buffer.first());
+                self.timer.unreported.sent_originals(now, next_new, oldest);
+            }
             self.counts.sent_original(payload);
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
@@ -627,6 +650,14 @@ impl SendHalf {
         if first.is_before(end) {
             self.drop_requests.asked(now, first, end.minus(1), rtt.smoothed);
         }
+    }
+
+    /// Queues the oldest packets, and the newest ones: perhaps no packet after those has arrived.
+    fn repeat_oldest(&mut self, now: Instant, rtt: Rtt) {
+        let newest = self.buffer.next_new().minus(1);
+        let (first, last) = self.timer.unreported.run(self.buffer.first(), newest);
+        self.report_lost(now, first, last, rtt);
+        self.report_lost(now, self.buffer.tail_of_flight(TAIL_PROBES), newest, rtt);
     }
 
     /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
@@ -672,8 +703,7 @@ impl SendHalf {
 
     /// The path as congestion control sees it, after a NAK that added `newly_lost` packets to the
     /// loss list.
-    fn path(&self, rtt: Rtt, newly_lost: u64) -> PathState {
-        let reliable = self.mode.delivery.is_reliable();
+    fn path(&self, now: Instant, rtt: Rtt, newly_lost: u64) -> PathState {
         let delay = self.control.delay();
         PathState {
             rtt,
@@ -683,12 +713,22 @@ impl SendHalf {
             arrived: self.peer_rates.arrived(),
             packet_size: self.control.packet_size(),
             newly_lost,
-            repairs: if reliable { self.buffer.repairs_of_oldest() } else { 0 },
+            blocked: self.blocked(now, rtt),
             delivery_rate: self.peer_rates.delivery(),
             capacity: self.peer_rates.capacity(),
             in_loss_list: self.buffer.lost(),
             next_new: self.buffer.next_new(),
         }
+    }
+
+    /// The time for which the oldest packet in flight has been missing: packets behind it arrive,
+    /// and are not acknowledged.
+    fn blocked(&self, now: Instant, rtt: Rtt) -> Duration {
+        if !self.mode.delivery.is_reliable() || self.buffer.flight() == 0 {
+            return Duration::ZERO;
+        }
+        let sent = self.timer.unreported.sent_by(self.buffer.first());
+        sent.map_or(Duration::ZERO, |sent| now - (sent + rtt.bound()))
     }
 
     /// Applies the decisions of congestion control.

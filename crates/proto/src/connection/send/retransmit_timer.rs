@@ -6,6 +6,7 @@ use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::mode::LossRecovery;
+use super::unreported_loss::UnreportedLoss;
 
 /// Added to the first retransmission timeout.
 const BASE: Duration = Duration::from_millis(10);
@@ -26,16 +27,19 @@ pub(super) struct RetransmitTimer {
     last_timeout: Option<Instant>,
     /// The packets that the last timeout queued, until a NAK arrives.
     probes: Option<(SeqNo, SeqNo)>,
+    /// The losses of a peer that reports each once.
+    pub(super) unreported: UnreportedLoss,
 }
 
 impl RetransmitTimer {
-    pub(super) const fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self {
             last_progress: now,
             last_original: now,
             last_response: now,
             last_timeout: None,
             probes: None,
+            unreported: UnreportedLoss::default(),
         }
     }
 
@@ -70,18 +74,19 @@ impl RetransmitTimer {
         self.last_timeout = None;
     }
 
-    /// The instant at which the timeout expires, with `flight` packets in flight, if an answer
-    /// takes `wait` at most.
+    /// The instant at which the timeout expires, with `flight` packets in flight, the oldest of
+    /// which was sent by `oldest_sent`, if that is known, and if an answer takes `wait` at most.
     pub(super) fn next(
         &self,
         recovery: LossRecovery,
         flight: u32,
+        oldest_sent: Option<Instant>,
         wait: Duration,
     ) -> Option<Instant> {
         let since = match recovery {
             _ if flight == 0 => return None,
             LossRecovery::Never => return None,
-            LossRecovery::Timeout => self.last_progress,
+            LossRecovery::Timeout => oldest_sent.unwrap_or(self.last_progress),
             LossRecovery::PeriodicNak | LossRecovery::PacketTimers => {
                 self.last_progress.max(self.last_original)
             }
@@ -90,6 +95,11 @@ impl RetransmitTimer {
         // once after a late wake-up.
         let since = self.last_timeout.map_or(since + BASE, |last| since.max(last));
         Some(since + wait + MARGIN)
+    }
+
+    /// Whether an ACK or a NAK has arrived since the last timeout, or there was none.
+    pub(super) fn has_response(&self) -> bool {
+        self.last_timeout.is_none_or(|at| self.last_response > at)
     }
 
     /// The timeout expired. Returns whether it is the first since more was acknowledged.
@@ -126,7 +136,7 @@ mod tests {
     const WAIT: Duration = Duration::from_millis(100);
 
     fn next(timer: &RetransmitTimer, recovery: LossRecovery) -> Option<Instant> {
-        timer.next(recovery, 1, WAIT)
+        timer.next(recovery, 1, None, WAIT)
     }
 
     #[test]
@@ -139,7 +149,7 @@ mod tests {
         assert_eq!(next(&timer, LossRecovery::PeriodicNak), Some(MS(180)));
         assert_eq!(next(&timer, LossRecovery::PacketTimers), Some(MS(180)));
         assert_eq!(next(&timer, LossRecovery::Never), None);
-        assert_eq!(timer.next(LossRecovery::Timeout, 0, WAIT), None, "nothing is in flight");
+        assert_eq!(timer.next(LossRecovery::Timeout, 0, None, WAIT), None, "nothing is in flight");
     }
 
     #[test]
