@@ -68,7 +68,7 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
             default: "0",
             ..described("ipv6only", 54, OptionKind::Switch, "whether [::] excludes IPv4")
         },
-        |config| Some(config.ipv6_only.map_or(UNSET, OptionValue::Switch)),
+        |config| Some(config.ipv6_only.unwrap_or(false).into()),
         |config, value| {
             let ipv6_only = if *value == UNSET { None } else { Some(value.switch()?) };
             Some(Ok(PortConfig { ipv6_only, ..config }))
