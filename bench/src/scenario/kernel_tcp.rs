@@ -1,8 +1,6 @@
 //! A live stream over a path that loses packets: what arrives of it in a minute, and what arrives
 //! over the kernel's TCP.
 
-#![expect(clippy::disallowed_types, reason = "each stream has a thread")]
-
 use std::thread;
 use std::time::Duration;
 
@@ -44,11 +42,11 @@ fn told(rate: Result<f64>) -> Option<f64> {
     rate.ok()
 }
 
-/// What arrives of our stream and over TCP, all at the same time, each over a path of its own.
+/// The rates of our stream and of those over TCP, all at the same time, each over its own path.
 fn of_all(time: Duration) -> [Result<f64>; 3] {
     let tcp = |control: &str| Protocol::KernelTcp(control.to_owned());
     // With the options of `transtype=stream` alone: it finds the rate of the link by itself.
-    let protocols = [Protocol::Punctual(Config::file()), tcp(CUBIC), tcp(BBR)];
+    let protocols = [Protocol::Punctual(Box::new(Config::file())), tcp(CUBIC), tcp(BBR)];
     thread::scope(|scope| {
         let started = protocols.map(|protocol| scope.spawn(move || arriving(protocol, time)));
         started.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -101,7 +101,7 @@ async fn a_watcher_is_told_of_each_datagram_at_both_ends_of_its_link() {
     let target = server.local_addr().unwrap();
     let mut config = EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target);
     config.up.config.delay = Duration::from_millis(20);
-    // What comes back enters its link, and never leaves it.
+    // The answer enters its link, and never leaves it.
     config.down.config.loss = Loss::All;
     let (watch, mut notes) = tokio::sync::mpsc::unbounded_channel();
     config.watch = Some(watch);

@@ -1,5 +1,5 @@
-//! A live stream over a TCP connection: a simulated one in virtual time, and the common part of that
-//! and the kernel's.
+//! A live stream over a simulated TCP connection in virtual time, and its common part with a stream
+//! over the kernel's TCP.
 
 use std::time::Duration;
 

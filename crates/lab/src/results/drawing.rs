@@ -410,7 +410,7 @@ impl Results {
     }
 }
 
-/// What parts the runs of a figure into lines: its parameters, and the backend.
+/// The names that part the runs of a figure into lines: its parameters, and the backend.
 pub(super) fn with_backend(by: &[String]) -> Vec<String> {
     let backend = "backend".to_owned();
     let is_there = by.contains(&backend);

@@ -11,7 +11,7 @@ use crate::numbers::number;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcpCounts {
     pub(crate) sent: u64,
-    /// Those that the sender took for lost, if it tells.
+    /// The ones that the sender took for lost, if it tells.
     pub(crate) lost: Option<u64>,
     pub(crate) retransmitted: u64,
     /// How often the retransmission timer ended.

@@ -134,7 +134,7 @@ fn metrics_may_be_the_points_of_a_line() {
     let all = ["0.05", "0.1"].map(|loss| [(loss, false, places()), (loss, true, places())]);
     assert_eq!(lines(&drawing), all.concat());
     let value = |line: usize, point: usize| drawing.lines[line].points[point].y.value;
-    // Those that are expected are the same metrics, the other way round.
+    // The expected metrics are the same, the other way round.
     assert!((value(0, 0) - 5.15).abs() < 1e-9);
     assert_eq!((value(0, 0), value(0, 1)), (value(1, 1), value(1, 0)));
     assert!(drawing.lines.iter().all(|line| line.metric == "overhead"), "one panel has them");

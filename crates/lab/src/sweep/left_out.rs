@@ -7,13 +7,13 @@ use crate::sweep::Execution;
 /// rights, does them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LeftOut {
-    /// What the machine lacks.
+    /// The right or the part of the system that the machine lacks.
     pub reason: String,
     /// How many they are.
     pub runs: usize,
 }
 
-/// The runs that can be done, and those that cannot.
+/// The runs that this machine can do, and the others.
 pub(super) fn parted<'a>(
     specs: Vec<&'a RunSpec>,
     execution: &Execution<'_>,

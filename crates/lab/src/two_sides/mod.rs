@@ -24,7 +24,7 @@ pub use self::counters::Counters;
 /// them however long it has to wait, and a sink reads what has arrived.
 #[derive(Clone, Debug)]
 pub struct LiveStream {
-    /// What carries it.
+    /// The protocol that carries it.
     pub protocol: Protocol,
     /// The bit rate of the source.
     pub rate: Bitrate,
@@ -38,17 +38,17 @@ pub struct LiveStream {
     pub most: Duration,
 }
 
-/// What carries a live stream.
+/// A protocol that carries a live stream.
 #[derive(Clone, Debug)]
 pub enum Protocol {
     /// A TCP connection of the kernel, whose congestion control has this name: `cubic`, `bbr`,
     /// `reno`.
     KernelTcp(String),
     /// A connection of ours for a stream of bytes, with these options at both ends.
-    Punctual(Config),
+    Punctual(Box<Config>),
 }
 
-/// What came of a stream.
+/// The outcome of a stream.
 #[derive(Clone, Debug)]
 pub struct Carried {
     /// The bytes that the sink read, by the time since the source's first byte.
@@ -99,11 +99,11 @@ impl LiveStream {
         // A sink that is gone has said why.
         let _ = starting.send(start);
         tokio::select! {
-            written = self.write(&mut connection, start) => written.map_err(told)?,
+            written = self.write(&mut connection, start) => written.map_err(|error| told(&error))?,
             // The sink is done, or has failed and says why.
             _ = ended => {}
         }
-        Counters::of_this_thread().map_err(told)
+        Counters::of_this_thread().map_err(|error| told(&error))
     }
 
     /// Writes bytes as the source makes them, for as long as they are taken.
@@ -132,7 +132,7 @@ impl LiveStream {
         // A call of ours needs both at once: it is answered when it is accepted.
         let started = async { started.await.map_err(|_| LEFT_ALONE.to_owned()) };
         let (start, mut connection) = tokio::try_join!(started, listener.accept())?;
-        let mut timer = Timer::new().map_err(told)?;
+        let mut timer = Timer::new().map_err(|error| told(&error))?;
         let mut arrivals = Arrivals::default();
         let mut buffer = vec![0; ROOM];
         let end = loop {
@@ -143,7 +143,7 @@ impl LiveStream {
             }
             let next = if time < self.least { self.least } else { self.most };
             tokio::select! {
-                read = connection.read(&mut buffer) => match read.map_err(told) {
+                read = connection.read(&mut buffer) => match read.map_err(|error| told(&error)) {
                     Ok(0) => break Err(LEFT_ALONE.to_owned()),
                     Ok(bytes) => arrivals.add(now().saturating_since(start), bytes as u64),
                     Err(error) => break Err(error),
@@ -162,14 +162,14 @@ impl Protocol {
     async fn connect(&self) -> Result<Box<dyn AsyncWrite + Unpin>, String> {
         match self {
             Self::KernelTcp(control) => {
-                let socket = TcpSocket::new_v4().map_err(told)?;
+                let socket = TcpSocket::new_v4().map_err(|error| told(&error))?;
                 sockopt::set_tcp_congestion(&socket, control)
                     .map_err(|error| format!("TCP with `{control}`: {error}"))?;
-                Ok(Box::new(socket.connect(address()).await.map_err(told)?))
+                Ok(Box::new(socket.connect(address()).await.map_err(|error| told(&error))?))
             }
             Self::Punctual(config) => {
-                let socket = Socket::connect(address(), config.clone()).await;
-                Ok(Box::new(socket.map_err(|error| error.to_string())?.byte_stream()))
+                let socket = Socket::connect(address(), Config::clone(config)).await;
+                Ok(Box::new(socket.map_err(|error| told(&error))?.byte_stream()))
             }
         }
     }
@@ -178,11 +178,11 @@ impl Protocol {
     async fn listen(&self) -> Result<Listening, String> {
         Ok(match self {
             Self::KernelTcp(_) => {
-                Listening::ToTcp(TcpListener::bind(address()).await.map_err(told)?)
+                Listening::ToTcp(TcpListener::bind(address()).await.map_err(|error| told(&error))?)
             }
             Self::Punctual(config) => {
-                let listener = Listener::bind(address(), config.clone()).await;
-                Listening::ToUs(listener.map_err(|error| error.to_string())?)
+                let listener = Listener::bind(address(), Config::clone(config)).await;
+                Listening::ToUs(listener.map_err(|error| told(&error))?)
             }
         })
     }
@@ -197,9 +197,11 @@ enum Listening {
 impl Listening {
     async fn accept(&self) -> Result<Box<dyn AsyncRead + Unpin>, String> {
         match self {
-            Self::ToTcp(listener) => Ok(Box::new(listener.accept().await.map_err(told)?.0)),
+            Self::ToTcp(listener) => {
+                Ok(Box::new(listener.accept().await.map_err(|error| told(&error))?.0))
+            }
             Self::ToUs(listener) => {
-                let socket = listener.accept().await.map_err(|error| error.to_string())?;
+                let socket = listener.accept().await.map_err(|error| told(&error))?;
                 Ok(Box::new(socket.byte_stream()))
             }
         }
@@ -213,7 +215,7 @@ impl Listening {
 ///
 /// The error says what is missing.
 pub fn check_tcp(control: &str) -> Result<(), String> {
-    punctual_emulator::check_tun().map_err(|error| error.to_string())?;
+    punctual_emulator::check_tun().map_err(|error| told(&error))?;
     let known =
         std::fs::read_to_string(AVAILABLE).map_err(|error| format!("{AVAILABLE}: {error}"))?;
     if known.split_whitespace().any(|known| known == control) {
@@ -241,7 +243,7 @@ fn on_a_thread<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn told(error: io::Error) -> String {
+fn told(error: &dyn std::error::Error) -> String {
     error.to_string()
 }
 
@@ -300,7 +302,7 @@ mod tests {
             return;
         }
         for protocol in
-            [Protocol::KernelTcp("cubic".to_owned()), Protocol::Punctual(Config::file())]
+            [Protocol::KernelTcp("cubic".to_owned()), Protocol::Punctual(Box::new(Config::file()))]
         {
             let is_tcp = matches!(protocol, Protocol::KernelTcp(_));
             let Carried { arrivals, counters } = stream(protocol).carry(&emulator()).unwrap();
