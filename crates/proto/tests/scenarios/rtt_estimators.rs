@@ -148,7 +148,8 @@ fn an_estimator_sets_the_wait_of_a_sender_for_an_acknowledgement() {
         let sent = Rc::new(RefCell::new(Vec::new()));
         let times = Rc::clone(&sent);
         pair.tap(move |at, side, datagram| {
-            if side == Side::Caller && kind(&datagram) == Kind::Data {
+            let is_data = matches!(kind(&datagram), Kind::Data | Kind::Retransmission);
+            if side == Side::Caller && is_data {
                 times.borrow_mut().push(at);
             }
             Vec::new()
