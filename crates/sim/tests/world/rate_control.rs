@@ -258,6 +258,45 @@ fn a_fair_stream_beside_newreno_has_between_a_fourth_and_three_fourths() {
     }
 }
 
+/// BBR gives way neither to a queue nor to losses. The stream notices it by its second pause, some
+/// twenty seconds after its start.
+#[test]
+fn a_fair_stream_beside_bbr_has_between_a_third_and_two_thirds() {
+    for rtt in [20, 60, 100, 200] {
+        let (stream, tcp) = beside(TcpControl::Bbr, MS(rtt), RatePolicy::Fair);
+        let share = stream / (stream + tcp);
+        println!("RTT {rtt} ms: {stream:.1} / {tcp:.1} Mb/s");
+        assert!((0.333..=0.667).contains(&share), "RTT {rtt} ms: {share}");
+    }
+}
+
+#[test]
+fn four_fair_streams_that_follow_each_other_soon_share_a_link() {
+    for loss in [0.0, 0.02] {
+        let mut pair = pair(1, MS(200), loss);
+        let starts = [0, 5, 10, 15].map(SECS);
+        let streams = starts.map(|start| (add(&mut pair, &Config::file(), start), start));
+        pair.world.run_for(SECS(101));
+        let rates =
+            streams.map(|(stream, start)| rate(&pair, stream, SECS(60) - start, SECS(100) - start));
+        let fair = LINK as f64 * (1.0 - loss) / 4.0;
+        let are_fair = rates.iter().all(|rate| (0.9 * fair..=1.15 * fair).contains(rate));
+        assert!(are_fair, "loss {loss}: {rates:?} Mb/s");
+    }
+}
+
+#[test]
+fn a_stream_has_the_link_again_after_bbr() {
+    let mut pair = pair(1, MS(100), 0.0);
+    let stream = add(&mut pair, &Config::file(), Duration::ZERO);
+    add_traffic_for(&mut pair, Traffic::Tcp(TcpConfig::new(TcpControl::Bbr)), SECS(55));
+    pair.world.run_for(SECS(121));
+    let rate = rate(&pair, stream, SECS(95), SECS(120));
+    let late = mean(&queues(&pair, SECS(95), SECS(120)));
+    assert!(rate > 0.95 * LINK as f64, "{rate} Mb/s");
+    assert!(late < MS(13), "a queue of {late:?}");
+}
+
 #[test]
 fn a_stream_of_low_policy_leaves_others_nine_tenths() {
     for control in [TcpControl::NewReno, TcpControl::Cubic, TcpControl::Bbr] {
@@ -271,13 +310,21 @@ fn a_stream_of_low_policy_leaves_others_nine_tenths() {
 
 /// Adds traffic over the link from the fifth second on.
 fn add_traffic(pair: &mut Pair, traffic: Traffic) -> punctual_sim::TrafficId {
+    add_traffic_for(pair, traffic, SECS(600))
+}
+
+fn add_traffic_for(
+    pair: &mut Pair,
+    traffic: Traffic,
+    duration: Duration,
+) -> punctual_sim::TrafficId {
     let config = TrafficConfig {
         traffic,
         packet: 1_500,
         links: vec![pair.there],
         back: vec![pair.back],
         start: SECS(5),
-        duration: SECS(600),
+        duration,
     };
     pair.world.add_traffic(config).expect("traffic")
 }

@@ -5,9 +5,11 @@ mod competing;
 mod contact;
 mod drain;
 mod growth;
+mod holding;
 mod limits;
 mod longer_path;
 mod path_test;
+mod pauses;
 mod pipe;
 mod queue;
 mod rivals;
@@ -25,6 +27,7 @@ use self::competing::Competing;
 use self::contact::Contact;
 use self::drain::Drain;
 use self::growth::Growth;
+use self::holding::Holding;
 use self::limits::Limits;
 use self::path_test::{PathTest, Sender};
 use self::pipe::Pipe;
@@ -37,8 +40,8 @@ use crate::config::{Config, RatePolicy};
 use crate::connection::recv::ack::ACK_PERIOD;
 use crate::wake_up::WakeUp;
 
-/// Sends at the rate of the path with a short queue of its own, and as one flow of CUBIC beside
-/// others that fill the queue.
+/// Sends at the rate of the path with a short queue of its own, as one flow of CUBIC beside others
+/// that fill the queue, and as one of BBR beside BBR.
 ///
 /// It sets a window for the packets in the network, which excludes packets that are known to be
 /// lost, and paces them at the window per round trip. `docs/stream.md` explains the law.
@@ -69,6 +72,7 @@ enum Phase {
     Start(SlowStart),
     Solo(Growth),
     Competing(Competing),
+    Holding(Holding),
 }
 
 /// The greatest value of the last time, which fades.
@@ -141,6 +145,7 @@ impl DelayControl {
         let path = self.path_view();
         let is_used = self.pipe.take_most() as f64 >= USED * self.window;
         let base_fall = self.queue.take_fall();
+        self.look_for_bbr(now, &path);
         match self.phase {
             Phase::Start(_) => self.follow_start(now, &path, is_used, new),
             Phase::Solo(_) => {
@@ -149,6 +154,7 @@ impl DelayControl {
                 self.follow_solo(now, elapsed, &path, is_used);
             }
             Phase::Competing(_) => self.follow_competing(now, &path, is_used),
+            Phase::Holding(_) => self.follow_holding(now, &path, is_used),
         }
         self.window = self.window.max(LEAST_WINDOW);
     }
@@ -221,6 +227,29 @@ impl DelayControl {
             Others::Gone => self.window = self.full_window(path),
             Others::Never => self.queue.path_is_longer(),
         }
+        self.be_alone();
+    }
+
+    fn look_for_bbr(&mut self, now: Instant, path: &PathView) {
+        let competes = matches!(self.phase, Phase::Competing(_));
+        let appears = self.limits.competes() && self.rivals.bbr_appears(now, path, competes);
+        if appears && (competes || matches!(self.phase, Phase::Solo(_))) {
+            self.phase = Phase::Holding(Holding::new(now, path.rate));
+        }
+    }
+
+    fn follow_holding(&mut self, now: Instant, path: &PathView, is_used: bool) {
+        let Phase::Holding(holding) = &mut self.phase else { return };
+        holding.follow(now, path, self.pipe.packets(), is_used);
+        self.window = holding.window(path.base);
+        if self.rivals.bbr_is_gone(now, path) {
+            self.window = self.full_window(path);
+            self.be_alone();
+        }
+    }
+
+    /// Nobody else fills the queue any more.
+    fn be_alone(&mut self) {
         self.largest_window = self.window;
         self.path_test = PathTest::new();
         self.phase = Phase::Solo(Growth::new());
@@ -239,7 +268,7 @@ impl DelayControl {
                 let drain = || self.drain.share(self.queue.base(), self.queue.delay());
                 self.path_test.left().or_else(drain)
             }
-            Phase::Start(_) => None,
+            Phase::Start(_) | Phase::Holding(_) => None,
         };
         share.map_or(self.window, |share| (share * self.window).max(LEAST_WINDOW))
     }
@@ -250,6 +279,9 @@ impl DelayControl {
     }
 
     fn packets_per_second(&self) -> f64 {
+        if let Phase::Holding(holding) = &self.phase {
+            return holding.pace();
+        }
         let pace = if matches!(self.phase, Phase::Start(_)) { START_PACE } else { PACE };
         let rtt = match self.queue.is_known() {
             true => self.queue.round_trip().as_secs_f64().max(1e-3),

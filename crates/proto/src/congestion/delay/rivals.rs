@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use super::pauses::Pauses;
 use super::window_test::{Answer, WindowTest};
 
 /// Notices other senders that fill the queue of the path, whatever its delay, because they react
@@ -11,6 +12,8 @@ use super::window_test::{Answer, WindowTest};
 /// packets arrive as before, the queue was its own, as after a drop of the link's rate; otherwise
 /// others took the room. While it competes with them, the sender lowers its window by a fifth from
 /// time to time, for a few round trips, to see whether they are still there.
+///
+/// Others that follow BBR are noticed by their pauses.
 #[derive(Debug)]
 pub(super) struct Rivals {
     /// The mean queueing delay, seconds.
@@ -19,6 +22,7 @@ pub(super) struct Rivals {
     long_queue: Option<LongQueue>,
     test: Option<WindowTest>,
     next_test: Option<Instant>,
+    pauses: Pauses,
 }
 
 /// A time in which the queue is longer than its target.
@@ -69,7 +73,30 @@ const TEST_WINDOW: f64 = 0.8;
 
 impl Rivals {
     pub(super) const fn new() -> Self {
-        Self { mean: 0.0, updated: None, long_queue: None, test: None, next_test: None }
+        Self {
+            mean: 0.0,
+            updated: None,
+            long_queue: None,
+            test: None,
+            next_test: None,
+            pauses: Pauses::new(),
+        }
+    }
+
+    /// Follows a report. Returns whether others follow BBR; `are_known` if the sender competes.
+    pub(super) fn bbr_appears(&mut self, now: Instant, path: &PathView, are_known: bool) -> bool {
+        let appears = self.pauses.follow(now, path, are_known);
+        if appears {
+            (self.test, self.long_queue) = (None, None);
+        }
+        appears
+    }
+
+    /// Follows a report while the sender competes with BBR. Returns whether BBR is gone.
+    pub(super) fn bbr_is_gone(&mut self, now: Instant, path: &PathView) -> bool {
+        self.follow(now, path);
+        let is_short = self.is_short(path) && self.pauses.are_settled(now, path.base);
+        is_short || !self.pauses.go_on(now)
     }
 
     /// Follows a report while the sender keeps to its own queue, with this window. Returns whether
@@ -107,10 +134,10 @@ impl Rivals {
     /// Follows a report while the sender competes.
     pub(super) fn others(&mut self, now: Instant, path: &PathView) -> Others {
         self.follow(now, path);
-        let is_short = self.mean < SHORT * path.target.as_secs_f64();
-        let others = if is_short { Others::Gone } else { self.test(now, path) };
+        let others = if self.is_short(path) { Others::Gone } else { self.test(now, path) };
         if others != Others::Present {
-            *self = Self::new();
+            let pauses = std::mem::replace(&mut self.pauses, Pauses::new());
+            *self = Self { pauses, ..Self::new() };
         }
         others
     }
@@ -118,6 +145,11 @@ impl Rivals {
     /// The share of the window that a test leaves, while one is under way.
     pub(super) fn left(&self) -> Option<f64> {
         self.test.as_ref().map(WindowTest::left)
+    }
+
+    /// Whether the queue is too short to be filled by others.
+    fn is_short(&self, path: &PathView) -> bool {
+        self.mean < SHORT * path.target.as_secs_f64()
     }
 
     fn follow(&mut self, now: Instant, path: &PathView) {
