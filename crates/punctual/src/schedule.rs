@@ -158,7 +158,8 @@ impl Schedule {
 
     /// Reschedules the next turn after a call between turns, since which `work` is the next work.
     pub(crate) fn advance(&mut self, now: Instant, work: Work) -> Action {
-        // A call that makes nothing due now is like any other wake-up. No call makes a delivery due.
+        // A call that makes nothing due now is like any other wake-up. Deliveries become due by
+        // themselves.
         let is_call = work.due <= now && !work.is_delivery;
         let due = work.due.max(if is_call { self.calls.ready } else { self.least(work) });
         if self.blocked || self.next.is_some_and(|next| next <= due) {

@@ -2,9 +2,10 @@
 
 use std::task::Waker;
 
-/// The wake-ups that a driver owes when it has told all [watchers](crate::Watcher) of the changes of
-/// a turn. A thread that is woken at the first change of many takes the processor from the driver,
-/// finds one socket, and sleeps again before the next change; so it is woken once, after the last.
+/// The wake-ups that a driver owes when it has told all [watchers](crate::Watcher) of the changes
+/// of a turn. A thread that is woken at the first change of many takes the processor from the
+/// driver, finds one socket, and sleeps again before the next change; so it is woken once, after
+/// the last.
 ///
 /// When this is dropped, all are woken.
 #[derive(Debug, Default)]

@@ -53,8 +53,8 @@ impl Readiness {
         self.raise_together(socket, events, &mut Wakes::default());
     }
 
-    /// Adds events of `socket` and wakes the threads that wait; those that wait for a set by
-    /// `wakes`.
+    /// Adds events of `socket` and wakes the threads that wait for it. `wakes` wakes the threads
+    /// that wait for a set.
     pub(crate) fn raise_together(&self, socket: i32, events: Events, wakes: &mut Wakes) {
         let mut state = self.lock();
         self.count();

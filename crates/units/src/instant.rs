@@ -63,8 +63,8 @@ impl Instant {
         Self((self.0 / period).saturating_add(1).saturating_mul(period))
     }
 
-    /// The last multiple of `period`, counted from the origin, that does not lie after this instant:
-    /// the same for everybody who shares the clock. This instant if the period is zero.
+    /// The last multiple of `period`, counted from the origin, that does not lie after this
+    /// instant: the same for everybody who shares the clock. This instant if the period is zero.
     pub fn last_multiple_of(self, period: Duration) -> Self {
         let period = nanos(period).max(1);
         Self(self.0 / period * period)
