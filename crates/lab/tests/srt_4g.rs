@@ -70,13 +70,15 @@ fn with_750_ms_the_event_drops_packets_and_late_ones_come_in_order() {
     }
 }
 
+/// In 24 runs with other seeds the receiver dropped 1.4 packets on average, and the sender 50.
 #[test]
-fn with_1200_ms_the_receiver_drops_none_though_the_sender_drops_some() {
+fn with_1200_ms_the_receiver_drops_a_tenth_of_what_the_sender_does() {
     let outcomes = outcomes("srt-1200");
     let sum_of = |name: &str| outcomes.iter().map(|outcome| outcome.numbers[name]).sum::<f64>();
-    assert_eq!(sum_of("receiver.pktRcvDrop"), 0.0);
-    assert_eq!(sum_of("pktLost"), 0.0);
-    assert!(sum_of("sender.pktSndDrop") > 0.0);
+    let dropped = sum_of("sender.pktSndDrop");
+    assert!(dropped > 0.0);
+    assert!(sum_of("receiver.pktRcvDrop") < 0.1 * dropped);
+    assert!(sum_of("pktLost") < 0.1 * dropped);
     for outcome in &outcomes {
         let number = |name: &str| outcome.numbers[name];
         assert!(number("receiver.pktRcvLoss") > 180.0);
