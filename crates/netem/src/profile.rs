@@ -53,7 +53,7 @@ impl LinkProfile {
         Self { trace, ..self }
     }
 
-    /// Gives a parameter a value: each key of [`Change::parse`], and `at` for
+    /// Gives a parameter a value: each key of [`Change::parse`](crate::Change::parse), and `at` for
     /// [events](crate::Event) that are added to the timeline.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), LinkTextError> {
         key::set_one_way(self, key, value)
