@@ -33,7 +33,7 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
     let (mut sending, mut receiving) = (Vec::new(), Vec::new());
     for _ in 0..traffic.streams {
         sending.push(send_round(&caller, &payload)?);
-        runtime.block_on(sleep(Duration::from_millis(2 * traffic.latency_ms)));
+        runtime.block_on(async { sleep(Duration::from_millis(2 * traffic.latency_ms)).await });
         receiving.push(receive_round(&runtime, &accepted)?);
     }
     let cost = MessageCost { send_ns: median(sending), receive_ns: median(receiving) };
@@ -76,7 +76,7 @@ fn receive_round(runtime: &Runtime, accepted: &Socket) -> Result<f64> {
     while received < MESSAGES {
         accepted.try_recv_many(&mut messages, MESSAGES)?;
         if messages.is_empty() {
-            runtime.block_on(sleep(Duration::from_millis(1)));
+            runtime.block_on(async { sleep(Duration::from_millis(1)).await });
         }
         received += messages.len();
         messages.clear();
