@@ -152,22 +152,8 @@ impl Socket {
         options: SendOptions,
         msgno: Option<MsgNo>,
     ) -> Result<Option<Submitted>, Error> {
-        let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| {
-            let stopped = state.stopped;
-            let endpoint = state.endpoint();
-            if let Some(msgno) = msgno {
-                endpoint.set_next_msgno(*id, msgno);
-            }
-            let numbers = endpoint.next_message(*id);
-            match sent(endpoint.send(now, *id, payload, options))? {
-                Sent::Full if stopped => Err(Error::Stopped),
-                Sent::Full => Ok(None),
-                Sent::Taken => {
-                    let has_room = endpoint.await_room(*id);
-                    Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, at: now, has_room }))
-                }
-            }
+        self.submit(msgno, |endpoint, now, id| {
+            Ok(matches!(sent(endpoint.send(now, id, payload, options))?, Sent::Taken))
         })
     }
 
@@ -229,6 +215,19 @@ impl Socket {
         data: &mut Bytes,
         msgno: Option<MsgNo>,
     ) -> Result<Option<Submitted>, Error> {
+        self.submit(
+            msgno,
+            |endpoint, now, id| Ok(written(endpoint.write(now, id, data))?.is_some()),
+        )
+    }
+
+    /// Submits by `attempt`, which returns whether there was room, under this message number if
+    /// there is one. Returns the numbers; `None` without room.
+    fn submit(
+        &self,
+        msgno: Option<MsgNo>,
+        attempt: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> Result<bool, Error>,
+    ) -> Result<Option<Submitted>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
             let stopped = state.stopped;
@@ -237,14 +236,11 @@ impl Socket {
                 endpoint.set_next_msgno(*id, msgno);
             }
             let numbers = endpoint.next_message(*id);
-            match written(endpoint.write(now, *id, data))? {
-                None if stopped => Err(Error::Stopped),
-                None => Ok(None),
-                Some(_) => {
-                    let has_room = endpoint.await_room(*id);
-                    Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, at: now, has_room }))
-                }
+            if !attempt(endpoint, now, *id)? {
+                return if stopped { Err(Error::Stopped) } else { Ok(None) };
             }
+            let has_room = endpoint.await_room(*id);
+            Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, at: now, has_room }))
         })
     }
 

@@ -5,10 +5,10 @@ use std::cell::Cell;
 
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
-use punctual_netem::{LinkConfig, Loss, QueueLimit, Reorder};
+use punctual_netem::{LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    BufferSize, CloseReason, Config, CryptoMode, MaxBandwidth, RecvError, RejectReason, SendError,
-    SendOptions, Statistics, Transmission,
+    BufferSize, CloseReason, Config, CryptoMode, RecvError, RejectReason, SendError, SendOptions,
+    Transmission,
 };
 use punctual_units::Bitrate;
 use punctual_wire::{Control, DropRequest, Extension, HsFlags, MsgNo, SeqNo, Timestamp};
@@ -23,18 +23,18 @@ fn messages() -> Config {
 }
 
 /// Random contents of a file.
-fn contents(len: usize, seed: u64) -> Bytes {
+pub(crate) fn contents(len: usize, seed: u64) -> Bytes {
     Bytes::from(noise(&mut Random(seed), len))
 }
 
-fn connected(seed: u64, link: LinkConfig, config: &Config) -> Pair {
+pub(crate) fn connected(seed: u64, link: LinkConfig, config: &Config) -> Pair {
     let mut pair = Pair::symmetric(seed, link);
     pair.connect(config.clone(), config.clone());
     pair
 }
 
 /// Submits all of `data` in pieces of up to `piece` bytes, and waits for room in between.
-fn write_all(pair: &mut Pair, data: &Bytes, mut piece: impl FnMut() -> usize) {
+pub(crate) fn write_all(pair: &mut Pair, data: &Bytes, mut piece: impl FnMut() -> usize) {
     let mut rest = data.clone();
     while !rest.is_empty() {
         let mut next = rest.split_to(piece().clamp(1, rest.len()));
@@ -49,7 +49,7 @@ fn write_all(pair: &mut Pair, data: &Bytes, mut piece: impl FnMut() -> usize) {
 }
 
 /// All bytes that the listener has read.
-fn read(pair: &Pair) -> Bytes {
+pub(crate) fn read(pair: &Pair) -> Bytes {
     let mut whole = BytesMut::new();
     for delivery in &pair.listener.received {
         whole.extend_from_slice(&delivery.message.payload);
@@ -58,7 +58,7 @@ fn read(pair: &Pair) -> Bytes {
 }
 
 /// Runs until the listener has read `len` bytes.
-fn run_until_read(pair: &mut Pair, len: usize) {
+pub(crate) fn run_until_read(pair: &mut Pair, len: usize) {
     let (counted, bytes) = (Cell::new(0), Cell::new(0));
     let whole = pair.run_while(SECS(600), |pair| {
         let received = &pair.listener.received;
@@ -571,139 +571,4 @@ fn lost_packets_at_the_end_are_retransmitted_after_a_timeout() {
     pair.run_for(MS(400));
     assert_eq!(read(&pair).len(), 53_000);
     assert_eq!(pair.statistics(Side::Caller).packets_retransmitted, 3);
-}
-
-/// A link of 100 Mb/s with a queue of 1,000 packets, this round-trip time in ms, and this share of
-/// lost packets.
-fn line(round_trip: u64, loss: f64) -> LinkConfig {
-    LinkConfig::default()
-        .with_delay(MS(round_trip) / 2)
-        .with_rate(Some(Bitrate::from_mbps(100)))
-        .with_queue(QueueLimit::Packets(1_000))
-        .with_overhead(28)
-        .with_loss(Loss::Random(loss))
-        .expect("a share")
-}
-
-/// The rate at which a file of `len` bytes is transferred, payload only.
-fn goodput(mut pair: Pair, seed: u64, len: usize) -> Bitrate {
-    transfer(&mut pair, seed, len).0
-}
-
-/// Transfers a file of `len` bytes. Returns the rate, payload only, and the sender's statistics.
-fn transfer(pair: &mut Pair, seed: u64, len: usize) -> (Bitrate, Statistics) {
-    let data = contents(len, seed);
-    let start = pair.elapsed();
-    write_all(pair, &data, || usize::MAX);
-    run_until_read(pair, len);
-    let time = pair.elapsed() - start;
-    assert!(read(pair) == data, "not the same bytes");
-    let statistics = pair.statistics(Side::Caller);
-    let rate = Bitrate::of(len as u64, time);
-    println!(
-        "seed {seed}: {rate}, {} retransmissions in {} packets",
-        statistics.packets_retransmitted, statistics.packets_sent
-    );
-    (rate, statistics)
-}
-
-/// 200 ms and 0.1 %: an intercontinental link.
-#[test]
-fn a_long_lossy_link_carries_as_much_as_with_libsrts_algorithm() {
-    for seed in 0..2 {
-        let pair = connected(seed, line(200, 0.001), &Config::file());
-        let rate = goodput(pair, seed, 200_000_000);
-        assert!(rate > Bitrate::from_mbps(50), "{rate}");
-    }
-}
-
-/// libsrt's receiver of files sends one NAK for a loss. If that or the retransmission is lost, only
-/// the ACK tells, and only for the oldest packet.
-#[test]
-fn a_peer_that_reports_each_loss_once_costs_few_retransmissions() {
-    for seed in 0..2 {
-        let mut pair = Pair::symmetric(seed, line(200, 0.02));
-        let own = Config::file().with_option("ratecontrol", "file").expect("an option");
-        pair.connect(own, Config::file().with_timed_requests(false));
-        let (rate, statistics) = transfer(&mut pair, seed, 30_000_000);
-        assert!(rate > Bitrate::from_mbps(25), "{rate}");
-        let share = statistics.packets_retransmitted as f64 / statistics.packets_sent as f64;
-        assert!(share < 0.03, "{share}");
-    }
-}
-
-/// Hosts that poll the network every 200 µs get packets in batches.
-#[test]
-fn a_link_that_loses_1_percent_carries_a_file_at_75_percent_of_its_rate() {
-    for (grain, seed) in [(None, 0), (None, 1), (Some(MS(1) / 5), 2), (Some(MS(1) / 5), 3)] {
-        let mut pair = connected(seed, line(30, 0.01), &Config::file());
-        pair.grain = grain;
-        let rate = goodput(pair, seed, 50_000_000);
-        assert!(rate > Bitrate::from_mbps(75), "{rate}, polled every {grain:?}");
-    }
-}
-
-/// Packets of one window arrive at one time there, and so do both packets of a probe pair.
-#[test]
-fn a_lossy_link_without_a_rate_limit_carries_a_small_file_fast() {
-    for seed in 0..4 {
-        let pair = connected(seed, line(30, 0.01).with_rate(None), &Config::file());
-        let rate = goodput(pair, seed, 8_000_000);
-        assert!(rate > Bitrate::from_mbps(40), "{rate}");
-    }
-}
-
-#[test]
-fn losses_before_the_peer_reports_a_rate_do_not_slow_a_file_down() {
-    for lost in [1, 2, 9, 20] {
-        let mut pair = connected(lost, line(30, 0.0), &Config::file());
-        let mut packets = 0;
-        pair.drop_where(move |side, datagram| {
-            let is_data = side == Side::Caller && kind(datagram) == Kind::Data;
-            packets += u64::from(is_data);
-            is_data && packets == lost
-        });
-        let rate = goodput(pair, lost, 50_000_000);
-        assert!(rate > Bitrate::from_mbps(75), "{rate} when packet {lost} is lost");
-    }
-}
-
-#[test]
-fn the_reported_capacity_is_the_links_at_every_polling_interval() {
-    for (grain, share) in [(None, 1), (Some(MS(1) / 10), 5), (Some(MS(1) / 2), 3)] {
-        let mut pair = connected(7, line(30, 0.005), &Config::file());
-        pair.grain = grain;
-        let data = contents(20_000_000, 7);
-        write_all(&mut pair, &data, || usize::MAX);
-        run_until_read(&mut pair, data.len());
-        for side in [Side::Caller, Side::Listener] {
-            let capacity = pair.statistics(side).link_capacity;
-            let within = Bitrate::from_mbps(100 * share / (share + 2))
-                ..Bitrate::from_mbps(100 * (share + 2) / share);
-            assert!(within.contains(&capacity), "{capacity} at {side:?}, polled every {grain:?}");
-        }
-    }
-}
-
-/// Without a repeated NAK, the receiver would wait for the sender's retransmission timeout, and
-/// everything in flight would come twice.
-#[test]
-fn a_lost_retransmission_is_reported_again_and_repeated_alone() {
-    // Half of the link's capacity, so that nothing else is lost.
-    let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(50));
-    let mut pair = connected(1, line(30, 0.0), &Config::file().with_max_bandwidth(limit));
-    let (mut packets, mut retransmissions) = (0, 0);
-    pair.drop_where(move |side, datagram| {
-        let kind = if side == Side::Caller { kind(datagram) } else { Kind::Other };
-        packets += u32::from(kind == Kind::Data);
-        retransmissions += u32::from(kind == Kind::Retransmission);
-        kind == Kind::Data && packets == 2_000
-            || kind == Kind::Retransmission && retransmissions <= 2
-    });
-    let data = contents(10_000_000, 1);
-    write_all(&mut pair, &data, || usize::MAX);
-    run_until_read(&mut pair, data.len());
-    assert!(pair.statistics(Side::Listener).packets_requested_again >= 1);
-    let again = pair.statistics(Side::Caller).packets_retransmitted;
-    assert!((3..12).contains(&again), "{again} retransmissions");
 }

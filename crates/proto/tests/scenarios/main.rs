@@ -23,6 +23,7 @@ mod drops;
 mod encryption;
 mod explorer;
 mod faults;
+mod file_rates;
 mod files;
 mod filter;
 mod forged;

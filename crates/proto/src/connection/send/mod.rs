@@ -467,9 +467,10 @@ impl SendHalf {
     /// end of a stream in this way.
     ///
     /// Of a file, no packet is added while reported ones still wait for their retransmission
-    /// (libsrt's LATEREXMIT). If the peer answers, or the oldest packet was retransmitted already,
-    /// a timeout repeats only the packets that are probably missing: most packets in flight have
-    /// arrived, and wait for the oldest one.
+    /// (libsrt's LATEREXMIT). A timeout repeats only the packets that are probably missing if a
+    /// peer that reports each loss once still answers, and the first timeout does if the oldest
+    /// packet was retransmitted already: most packets in flight have arrived, and wait for the
+    /// oldest one.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
         let answers = self.timer.has_response();
         let is_first = self.timer.expire(now);

@@ -47,7 +47,8 @@ pub(super) enum LossRecovery {
     /// The peer sends NAKs by a timer for each missing packet.
     PacketTimers,
     /// The peer reports a loss once, or this end does not rely on a repetition: if nothing is
-    /// acknowledged for a timeout, all packets in flight count as lost.
+    /// acknowledged for a timeout, all packets in flight count as lost; those of a file only if the
+    /// peer does not answer at all, and otherwise the oldest one.
     Timeout,
     /// Nothing is retransmitted: the packet filter alone recovers losses.
     Never,

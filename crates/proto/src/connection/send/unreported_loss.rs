@@ -61,7 +61,8 @@ impl UnreportedLoss {
 /// The time between two instants of which the next original is remembered: short beside the round
 /// trips over which the search for such losses matters.
 const PERIOD: Duration = Duration::from_millis(20);
-/// The most of these instants: packets in flight for longer count as sent ten seconds ago.
+/// The most of these instants. They reach back ten seconds; an older packet counts as sent at the
+/// earliest of them.
 const MOST: usize = 512;
 
 #[cfg(test)]
