@@ -55,6 +55,40 @@ impl Folder {
         }
     }
 
+    /// The results there, finished or not.
+    ///
+    /// # Errors
+    ///
+    /// The file that is missing or cannot be read.
+    pub(crate) fn load(&self) -> Result<Results, String> {
+        let path = &self.0;
+        let meta = self.meta()?.ok_or_else(|| {
+            format!("{}: no results lie there (there is no {META})", path.display())
+        })?;
+        let text = self.read(PLAN)?;
+        let file = path.join(PLAN).display().to_string();
+        let plan = replay(&file, &text, &meta).map_err(|error| error.to_string())?;
+        let sheet = self.rows()?;
+        let sheet = sheet.ok_or_else(|| format!("{}: there is no {RESULTS}", path.display()))?;
+        let plan_folder = Some(path.clone());
+        Ok(Results { plan, meta, sheet, folder: Some(path.clone()), plan_folder })
+    }
+
+    /// The record of a run with this backend, by the name of the record.
+    ///
+    /// # Errors
+    ///
+    /// None was written, or it cannot be read.
+    pub(crate) fn record_of(
+        &self,
+        run: &str,
+        backend: &str,
+        record: &str,
+    ) -> Result<Sheet, String> {
+        let name = format!("{record}/{run}-{backend}.csv");
+        Sheet::parse(&self.read(&name)?).map_err(|error| format!("{name}: {error}"))
+    }
+
     /// The rows that there are: all of a finished sweep, or those of one that was interrupted. A
     /// row that was cut off by the end of the program is left out.
     pub(crate) fn rows(&self) -> Result<Option<Sheet>, String> {
@@ -149,50 +183,6 @@ impl Folder {
     }
 }
 
-impl Results {
-    /// Reads a folder of results, finished or not.
-    ///
-    /// # Errors
-    ///
-    /// The file that is missing or cannot be read.
-    pub fn load(path: &Path) -> Result<Self, String> {
-        let folder = Folder::new(path);
-        let meta = folder.meta()?.ok_or_else(|| {
-            format!("{}: no results lie there (there is no {META})", path.display())
-        })?;
-        let text = folder.read(PLAN)?;
-        let file = path.join(PLAN).display().to_string();
-        let plan = replay(&file, &text, &meta).map_err(|error| error.to_string())?;
-        let sheet = folder.rows()?;
-        let sheet = sheet.ok_or_else(|| format!("{}: there is no {RESULTS}", path.display()))?;
-        let plan_folder = Some(path.to_owned());
-        Ok(Self { plan, meta, sheet, folder: Some(path.to_owned()), plan_folder })
-    }
-
-    /// The course of a run.
-    ///
-    /// # Errors
-    ///
-    /// None was recorded, or it cannot be read.
-    pub fn series_of(&self, row: usize) -> Result<Sheet, String> {
-        self.record_of(row, SERIES)
-    }
-
-    /// The record of this name of a run.
-    ///
-    /// # Errors
-    ///
-    /// None was written, or it cannot be read.
-    pub(crate) fn record_of(&self, row: usize, record: &str) -> Result<Sheet, String> {
-        let run = self.sheet.text(row, "run");
-        let backend = self.sheet.text(row, "backend");
-        let none = || "these results lie in no folder".to_owned();
-        let folder = Folder::new(self.folder.as_ref().ok_or_else(none)?);
-        let name = format!("{record}/{run}-{backend}.csv");
-        Sheet::parse(&folder.read(&name)?).map_err(|error| format!("{name}: {error}"))
-    }
-}
-
 /// The plan as it was run.
 fn replay(file: &str, text: &str, meta: &Meta) -> Result<Plan, PlanError> {
     let mut plan = Plan::parse(file, text)?;
@@ -219,5 +209,5 @@ pub(crate) const RESULTS: &str = "results.csv";
 #[cfg(feature = "parquet")]
 const PARQUET: &str = "results.parquet";
 const PARTIAL: &str = "results.partial.csv";
-const SERIES: &str = "series";
+pub(crate) const SERIES: &str = "series";
 const CAPTURES: &str = "captures";

@@ -2,65 +2,81 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{Figure, Parts};
+use crate::plan::Parts;
 use crate::results::Results;
-use crate::results::drawing::{Drawing, Point, with_backend};
-use crate::results::estimate::scale;
+use crate::results::drawing::Point;
 use crate::results::interval::Estimate;
+use crate::results::runs::{GroupKey, scale};
 use crate::results::sheet::Sheet;
 
 /// The name of runs as parts.
 pub(crate) const RUNS: &str = "runs";
 
-impl Results {
-    /// A point for each part of each run. Points that would lie on each other are drawn once.
-    pub(super) fn draw_parts(&self, figure: &Figure, x: &str, drawing: &mut Drawing) {
-        let (Some(parts), Some(y)) = (&figure.parts, figure.y.first()) else { return };
-        let rows = self.selected(&figure.filters);
-        let by = with_backend(&figure.by);
-        let mut groups: Vec<(Vec<String>, Vec<Point>)> = Vec::new();
-        for row in &rows {
-            let record = match self.parts_of(*row, parts) {
-                Ok(record) => record,
-                Err(problem) => {
-                    drawing.problems.push(problem);
-                    continue;
-                }
-            };
-            let count = record.as_ref().map_or(1, |record| record.rows().len());
-            for part in 0..count {
-                let it = Part { results: self, row: *row, record: record.as_ref(), part };
-                let (Some(x), Some(y)) = (it.number(x), it.number(y)) else { continue };
-                let heat = parts
-                    .heat
-                    .as_ref()
-                    .and_then(|(column, hottest)| it.number(column).map(|value| value / hottest));
-                let key: Vec<String> = by.iter().map(|name| it.text(name)).collect();
-                let y = Estimate::single(y);
-                let point = Point { x, x_text: x.to_string(), y, quartiles: None, heat };
-                match groups.iter_mut().find(|(known, _)| *known == key) {
-                    Some((_, points)) => points.push(point),
-                    None => groups.push((key, vec![point])),
-                }
-            }
+/// Points for parts of runs, in groups.
+pub(super) struct PartPoints<'a> {
+    results: &'a Results,
+    parts: &'a Parts,
+    /// The names of the horizontal and of the vertical value.
+    axes: [&'a str; 2],
+    /// The names whose values part the points into groups.
+    by: &'a [String],
+    groups: Vec<(GroupKey, Vec<Point>)>,
+}
+
+impl<'a> PartPoints<'a> {
+    /// No points yet.
+    pub(super) fn new(
+        results: &'a Results,
+        parts: &'a Parts,
+        axes: [&'a str; 2],
+        by: &'a [String],
+    ) -> Self {
+        Self { results, parts, axes, by, groups: Vec::new() }
+    }
+
+    /// Adds the parts of the run in this row.
+    ///
+    /// # Errors
+    ///
+    /// They were not recorded, or cannot be read.
+    pub(super) fn add_run(&mut self, row: usize) -> Result<(), String> {
+        let record = match self.parts.record.as_str() {
+            RUNS => None,
+            record => Some(self.results.record_of(row, record)?),
+        };
+        let count = record.as_ref().map_or(1, |record| record.rows().len());
+        for part in 0..count {
+            self.add(&Part { results: self.results, row, record: record.as_ref(), part });
         }
-        groups.sort_by(|one, other| one.0.cmp(&other.0));
-        for (key, points) in groups {
-            let points = if parts.record == RUNS { points } else { apart(points) };
-            drawing.lines.push(self.line(y, &by, &key, points));
-        }
-        match rows.first() {
-            Some(first) if !drawing.lines.is_empty() => drawing.marks = self.marks(figure, *first),
-            _ => drawing.problems.push("no run has a point".to_owned()),
+        Ok(())
+    }
+
+    /// Adds a part, if it has both values.
+    fn add(&mut self, it: &Part<'_>) {
+        let [x, y] = self.axes;
+        let (Some(x), Some(y)) = (it.number(x), it.number(y)) else { return };
+        let heat = self.parts.heat.as_ref();
+        let heat =
+            heat.and_then(|(column, hottest)| it.number(column).map(|value| value / hottest));
+        let y = Estimate::single(y);
+        let point = Point { x, x_text: x.to_string(), y, quartiles: None, heat };
+        let key: GroupKey = self.by.iter().map(|name| it.text(name)).collect();
+        match self.groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, points)) => points.push(point),
+            None => self.groups.push((key, vec![point])),
         }
     }
 
-    /// The record of a run; `None` for the run itself.
-    fn parts_of(&self, row: usize, parts: &Parts) -> Result<Option<Sheet>, String> {
-        match parts.record.as_str() {
-            RUNS => Ok(None),
-            record => self.record_of(row, record).map(Some),
+    /// The groups in the order of their values. Points of parts that would lie on each other are
+    /// there once.
+    pub(super) fn groups(mut self) -> Vec<(GroupKey, Vec<Point>)> {
+        self.groups.sort_by(|one, other| one.0.cmp(&other.0));
+        if self.parts.record != RUNS {
+            for (_, points) in &mut self.groups {
+                *points = apart(std::mem::take(points));
+            }
         }
+        self.groups
     }
 }
 

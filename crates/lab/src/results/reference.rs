@@ -4,8 +4,8 @@ use crate::plan::expression::{Expression, Operator};
 use crate::plan::value::literal;
 use crate::plan::{Filter, MetricKind, Reference, keys};
 use crate::published;
-use crate::results::estimate::scale;
 use crate::results::interval::Estimate;
+use crate::results::runs::scale;
 use crate::results::{Results, Sheet};
 
 /// Published rows whose columns are known by our names.

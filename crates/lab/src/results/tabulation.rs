@@ -3,6 +3,7 @@
 use crate::plan::{Comparison, Grouping};
 use crate::results::Results;
 use crate::results::interval::Estimate;
+use crate::results::runs::{GroupKey, Runs};
 
 /// A table as rows of cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,143 +35,25 @@ pub struct Column {
     pub reference: Option<String>,
 }
 
-impl Results {
-    /// A table of the plan as rows of cells.
-    pub fn tabulation(&self, table: &Grouping) -> Tabulation {
-        let rows = self.selected(&table.filters);
-        let mut problems = Vec::new();
-        if rows.is_empty() {
-            problems.push("no run gives a cell".to_owned());
-        }
-        let row_keys: Vec<Vec<String>> = keys(self.grouped(&rows, &table.rows));
-        let column_keys: Vec<Vec<String>> = keys(self.grouped(&rows, &table.columns));
-        let backends: Vec<Vec<String>> = keys(self.grouped(&rows, &["backend".to_owned()]));
-        let mut columns = Vec::new();
-        for key in &column_keys {
-            for metric in &table.values {
-                for backend in &backends {
-                    columns.push(self.column(table, key, metric, &backend[0], None));
-                }
-                for reference in &table.references {
-                    columns.push(self.column(table, key, metric, "", Some(reference)));
-                }
-            }
-        }
-        let row = |key: Vec<String>| {
-            let cells =
-                columns.iter().map(|column| self.cell(table, &rows, &key, column)).collect();
-            (key, cells)
-        };
-        let rows = row_keys.into_iter().map(row).collect();
-        for name in &table.references {
-            problems.extend(self.beside(name).err());
-        }
-        Tabulation {
-            row_names: table.rows.clone(),
-            column_names: table.columns.clone(),
-            columns,
-            rows,
-            problems,
-        }
+impl Tabulation {
+    /// A table of the plan.
+    pub(super) fn of(results: &Results, table: &Grouping) -> Self {
+        Tabulator { results, table, runs: Runs::selected(results, &table.filters) }.tabulation()
     }
 
-    fn column(
-        &self,
-        table: &Grouping,
-        key: &[String],
-        metric: &str,
-        backend: &str,
-        reference: Option<&String>,
-    ) -> Column {
-        let is_ratio = table.compare.as_ref().is_some_and(|c| c.how == Comparison::Ratio);
-        let unit = self.metric(metric).map_or(String::new(), |metric| metric.unit.clone());
-        Column {
-            key: key.to_vec(),
-            metric: metric.to_owned(),
-            unit: if is_ratio { String::new() } else { unit },
-            backend: backend.to_owned(),
-            reference: reference.cloned(),
-        }
-    }
-
-    fn cell(
-        &self,
-        table: &Grouping,
-        rows: &[usize],
-        key: &[String],
-        column: &Column,
-    ) -> Option<Estimate> {
-        let names = [&table.rows[..], &table.columns[..]].concat();
-        let values = [key, &column.key[..]].concat();
-        let of = |extra: Option<(&str, &str)>| {
-            let mut names = names.clone();
-            let mut values = values.clone();
-            if let Some((name, written)) = extra {
-                names.push(name.to_owned());
-                values.push(self.plain(name, written));
-            }
-            self.estimate_of(table, rows, &names, &values, column)
-        };
-        match &table.compare {
-            None => of(None),
-            Some(compare) => {
-                let first = of(Some((&compare.parameter, &compare.first)))?;
-                let second = of(Some((&compare.parameter, &compare.second)))?;
-                match compare.how {
-                    Comparison::Ratio => first.over(&second),
-                    Comparison::Difference => Some(first.minus(&second)),
-                }
-            }
-        }
-    }
-
-    fn estimate_of(
-        &self,
-        table: &Grouping,
-        rows: &[usize],
-        names: &[String],
-        values: &[String],
-        column: &Column,
-    ) -> Option<Estimate> {
-        if let Some(reference) = &column.reference {
-            let beside = self.beside(reference).ok()?;
-            let rows = beside.rows(self, names, values, &table.filters);
-            return beside.estimate(self, &rows, &column.metric);
-        }
-        let columns: Vec<String> =
-            names.iter().map(|name| self.column_of(name).unwrap_or_else(|| name.clone())).collect();
-        let is_there = |row: &usize| {
-            let text = |column: &String| self.sheet.text(*row, column);
-            columns.iter().zip(values).all(|(column, value)| text(column) == value)
-                && self.sheet.text(*row, "backend") == column.backend
-        };
-        let rows: Vec<usize> = rows.iter().copied().filter(is_there).collect();
-        self.estimate(&rows, &column.metric)
-    }
-
-    /// One summary for each group of runs that differ in more than their repeat: for the end of a
-    /// command.
-    pub fn summary(&self) -> Tabulation {
-        let rows: Vec<usize> = (0..self.sheet.rows().len()).collect();
-        let varies = |column: &str| {
-            let mut texts: Vec<&str> =
-                rows.iter().map(|row| self.sheet.text(*row, column)).collect();
-            texts.sort_unstable();
-            texts.dedup();
-            texts.len() > 1
-        };
-        let parameters = self.meta.parameters.iter().map(|parameter| parameter.column.clone());
-        let by: Vec<String> = ["experiment".to_owned()]
-            .into_iter()
-            .chain(parameters)
-            .filter(|column| varies(column))
-            .collect();
-        let values: Vec<String> = match self.plan.metrics.as_slice() {
+    /// A table with one row for each group of runs that differ in more than their repeat.
+    pub(super) fn summary(results: &Results) -> Self {
+        let rows: Vec<usize> = (0..results.sheet.rows().len()).collect();
+        let runs = Runs::of(results, rows);
+        let parameters = results.meta.parameters.iter().map(|it| it.column.clone());
+        let by = ["experiment".to_owned()].into_iter().chain(parameters);
+        let by: Vec<String> = by.filter(|column| runs.values_of(column).len() > 1).collect();
+        let values: Vec<String> = match results.plan.metrics.as_slice() {
             [] => ["sender.pktRetrans", "receiver.pktRcvDrop"].map(str::to_owned).to_vec(),
             metrics => metrics.iter().map(|metric| metric.name.clone()).collect(),
         };
         let place = crate::plan::word_place("summary");
-        self.tabulation(&Grouping {
+        let table = Grouping {
             name: "summary".to_owned(),
             title: String::new(),
             caption: String::new(),
@@ -183,10 +66,118 @@ impl Results {
             references: Vec::new(),
             values_place: place.clone(),
             place,
-        })
+        };
+        Self::of(results, &table)
     }
 }
 
-fn keys(groups: Vec<(Vec<String>, Vec<usize>)>) -> Vec<Vec<String>> {
-    groups.into_iter().map(|(key, _)| key).collect()
+/// A table on its way from runs to cells.
+struct Tabulator<'a> {
+    results: &'a Results,
+    table: &'a Grouping,
+    /// The runs that the table shows.
+    runs: Runs<'a>,
+}
+
+impl Tabulator<'_> {
+    fn tabulation(&self) -> Tabulation {
+        let table = self.table;
+        let mut problems = Vec::new();
+        if self.runs.rows().is_empty() {
+            problems.push("no run gives a cell".to_owned());
+        }
+        let columns = self.columns();
+        let row = |(key, _): (GroupKey, Runs<'_>)| {
+            let cells = columns.iter().map(|column| self.cell(&key, column)).collect();
+            (key, cells)
+        };
+        let rows = self.runs.grouped(&table.rows).into_iter().map(row).collect();
+        for name in &table.references {
+            problems.extend(self.results.beside(name).err());
+        }
+        Tabulation {
+            row_names: table.rows.clone(),
+            column_names: table.columns.clone(),
+            columns,
+            rows,
+            problems,
+        }
+    }
+
+    /// For each group and each metric: a column of each backend, and of each reference.
+    fn columns(&self) -> Vec<Column> {
+        let table = self.table;
+        let backends = self.runs.values_of("backend");
+        let mut columns = Vec::new();
+        for (key, _) in self.runs.grouped(&table.columns) {
+            for metric in &table.values {
+                columns.extend(backends.iter().map(|it| self.column(&key, metric, it, None)));
+                let references = table.references.iter();
+                columns.extend(references.map(|it| self.column(&key, metric, "", Some(it))));
+            }
+        }
+        columns
+    }
+
+    fn column(
+        &self,
+        key: &[String],
+        metric: &str,
+        backend: &str,
+        reference: Option<&String>,
+    ) -> Column {
+        let compare = self.table.compare.as_ref();
+        let is_ratio = compare.is_some_and(|it| it.how == Comparison::Ratio);
+        let unit = self.results.metric(metric).map_or(String::new(), |it| it.unit.clone());
+        Column {
+            key: key.to_vec(),
+            metric: metric.to_owned(),
+            unit: if is_ratio { String::new() } else { unit },
+            backend: backend.to_owned(),
+            reference: reference.cloned(),
+        }
+    }
+
+    fn cell(&self, key: &[String], column: &Column) -> Option<Estimate> {
+        let names = [&self.table.rows[..], &self.table.columns[..]].concat();
+        let values = [key, &column.key[..]].concat();
+        let of = |extra: Option<(&str, &str)>| {
+            let mut names = names.clone();
+            let mut values = values.clone();
+            if let Some((name, written)) = extra {
+                names.push(name.to_owned());
+                values.push(self.results.plain(name, written));
+            }
+            self.estimate(&names, &values, column)
+        };
+        match &self.table.compare {
+            None => of(None),
+            Some(compare) => {
+                let first = of(Some((&compare.parameter, &compare.first)))?;
+                let second = of(Some((&compare.parameter, &compare.second)))?;
+                match compare.how {
+                    Comparison::Ratio => first.over(&second),
+                    Comparison::Difference => Some(first.minus(&second)),
+                }
+            }
+        }
+    }
+
+    /// The value of a column for the runs, or published rows, that have these values.
+    fn estimate(&self, names: &[String], values: &[String], column: &Column) -> Option<Estimate> {
+        let results = self.results;
+        if let Some(reference) = &column.reference {
+            let beside = results.beside(reference).ok()?;
+            let rows = beside.rows(results, names, values, &self.table.filters);
+            return beside.estimate(results, &rows, &column.metric);
+        }
+        let columns = names.iter().map(|it| results.column_of(it).unwrap_or_else(|| it.clone()));
+        let columns: Vec<String> = columns.collect();
+        let is_there = |row: usize| {
+            let text = |column: &String| results.sheet.text(row, column);
+            columns.iter().zip(values).all(|(column, value)| text(column) == value)
+                && results.sheet.text(row, "backend") == column.backend
+        };
+        self.runs.filtered(is_there).estimate(&column.metric)
+    }
 }

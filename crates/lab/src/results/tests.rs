@@ -1,5 +1,5 @@
 use crate::backend::Outcome;
-use crate::plan::Plan;
+use crate::plan::{Parts, Plan};
 use crate::run::{RunSpec, Selection, runs};
 
 use super::*;
@@ -215,4 +215,36 @@ fn a_summary_has_a_row_for_each_combination() {
     assert_eq!(summary.row_names, ["loss", "latency_ms"]);
     assert_eq!(summary.rows.len(), 6);
     assert_eq!(summary.columns.len(), 2);
+}
+
+#[test]
+fn runs_are_selected_by_conditions_and_grouped_by_values() {
+    let results = results();
+    let runs = Runs::selected(&results, &results.plan.figures[0].filters);
+    // Of three latencies, two are at least twice the round-trip time.
+    assert_eq!(runs.rows().len(), 8);
+    assert_eq!(runs.values_of("latency"), ["40", "80"]);
+    let groups = runs.grouped(&["loss".to_owned()]);
+    let keys: Vec<&str> = groups.iter().map(|(key, _)| key[0].as_str()).collect();
+    assert_eq!(keys, ["0.05", "0.1"]);
+    // Of 4000 packets, two were dropped: those with 40 ms.
+    let dropped = groups[0].1.estimate("unrecovered").unwrap();
+    assert!((dropped.value - 0.05).abs() < 1e-9, "{dropped:?}");
+    let none = runs.filtered(|_| false);
+    assert_eq!((none.first(), none.estimate("overhead")), (None, None));
+}
+
+#[test]
+fn runs_as_parts_give_one_point_each() {
+    let results = results();
+    let parts = Parts { record: parts::RUNS.to_owned(), heat: Some(("loss".to_owned(), 0.2)) };
+    let by = ["loss".to_owned()];
+    let mut points = parts::PartPoints::new(&results, &parts, ["latency", "overhead"], &by);
+    (0..4).for_each(|row| points.add_run(row).unwrap());
+    let groups = points.groups();
+    assert_eq!(
+        (groups.len(), &groups[0].0[..], groups[0].1.len()),
+        (1, &["0.05".to_owned()][..], 4)
+    );
+    assert_eq!(groups[0].1[0].heat, Some(0.25));
 }
