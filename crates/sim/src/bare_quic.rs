@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use punctual_proto::{CloseReason, SendError};
 use punctual_quic::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use punctual_quic::{
-    ConnectError, ConnectionId, Endpoint, EndpointConfig, Protocol, SendError, TransportConfig,
+    ConnectError, ConnectionId, Endpoint, EndpointConfig, Protocol, TransportConfig,
 };
 use punctual_units::Instant;
 
@@ -101,16 +102,27 @@ impl BareQuic {
         self.stream(id)
     }
 
+    /// Sends a message of a stream.
     pub(crate) fn send(
         &mut self,
-        id: ConnectionId,
+        stream: usize,
         carry: QuicCarry,
         message: Bytes,
     ) -> Result<(), SendError> {
-        match carry {
+        let id = self.connection(stream).ok_or(SendError::NotConnected)?;
+        let size = message.len();
+        let sent = match carry {
             QuicCarry::Datagrams => self.endpoint.send_datagram(id, message),
             QuicCarry::Streams => self.endpoint.send_message(id, message),
-        }
+        };
+        sent.map_err(|error| match error {
+            punctual_quic::SendError::TooLong { largest, .. } => {
+                SendError::Size { size, max: largest }
+            }
+            error @ punctual_quic::SendError::Closed => {
+                SendError::Closed(CloseReason::PathLost(error.to_string().into()))
+            }
+        })
     }
 
     /// The next message that has arrived.

@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use punctual_units::Instant;
 
-use crate::packet::{IpPacket, UDP_OVERHEAD, fold, ones_complement};
+use crate::host::address;
+use crate::packet::{Cargo, IpPacket, UDP_OVERHEAD, fold, ones_complement};
+use crate::traffic::tcp_sequence;
 
 /// The captured packets of a world, in order of time. Each captured link has two interfaces in it,
 /// one for its entrance and one for its exit.
@@ -17,21 +19,52 @@ pub(crate) struct Capture {
 
 /// Where a packet comes from and goes to, and by which protocol.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
-    pub(crate) from: SocketAddrV4,
-    pub(crate) to: SocketAddrV4,
-    pub(crate) layer: Layer,
+struct Ends {
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+    layer: Layer,
 }
 
 /// The protocol above IP.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Layer {
+enum Layer {
     Udp,
     /// A segment of zeros with this sequence number, or an acknowledgement.
     Tcp {
         sequence: u32,
         acknowledges: bool,
     },
+}
+
+impl Ends {
+    /// The ends of a packet. Hosts keep their IP addresses; cross traffic has some of its own.
+    fn of(packet: &IpPacket) -> Self {
+        let host = |host: u32, port| SocketAddrV4::new(*address(host as usize).ip(), port);
+        match packet.cargo {
+            Cargo::Datagram { from, to, ports: [source, port] } => {
+                Self { from: host(from, source), to: host(to, port), layer: Layer::Udp }
+            }
+            Cargo::Udp { stream, from, to } => {
+                let port = u16::try_from(u32::from(UDP_PORT) + stream % 10_000).unwrap_or(UDP_PORT);
+                Self { from: host(from, port), to: host(to, port), layer: Layer::Udp }
+            }
+            Cargo::Traffic { traffic, number, back, is_tcp } => {
+                let port = if is_tcp { TCP_PORT } else { DISCARD };
+                let [near, far] = [254, 255].map(|first| {
+                    let first = Ipv4Addr::new(10, first, 0, 1).to_bits();
+                    SocketAddrV4::new(Ipv4Addr::from_bits(first + traffic), port)
+                });
+                let [from, to] = if back { [far, near] } else { [near, far] };
+                let layer = if is_tcp {
+                    let sequence = tcp_sequence(number, packet.size, back);
+                    Layer::Tcp { sequence, acknowledges: back }
+                } else {
+                    Layer::Udp
+                };
+                Self { from, to, layer }
+            }
+        }
+    }
 }
 
 impl Capture {
@@ -42,7 +75,8 @@ impl Capture {
     }
 
     /// Writes down a packet that passes an interface at `at`.
-    pub(crate) fn write(&mut self, interface: u32, at: Instant, packet: &IpPacket, ends: &Ends) {
+    pub(crate) fn write(&mut self, interface: u32, at: Instant, packet: &IpPacket) {
+        let ends = &Ends::of(packet);
         let mut data = ip_header(packet, ends);
         match ends.layer {
             Layer::Udp => data.extend(udp_header(packet, ends)),
@@ -220,3 +254,9 @@ const IF_TSRESOL: u16 = 9;
 const END_OF_OPTIONS: u16 = 0;
 /// IPv4 or IPv6 without a link layer.
 const LINKTYPE_RAW: u16 = 101;
+/// The port of the first bare UDP stream.
+const UDP_PORT: u16 = 20_000;
+/// iperf's, which nobody takes for something else.
+const TCP_PORT: u16 = 5_001;
+/// The discard service's.
+const DISCARD: u16 = 9;

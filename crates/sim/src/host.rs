@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use punctual_proto::{Config, ConnectionId, SocketId, Transmission, WakeUp};
@@ -150,7 +150,7 @@ impl Host {
         Self {
             machine,
             clock,
-            address: address(index),
+            address: address(index).into(),
             lateness: config.lateness,
             checksums: config.checksums,
             damaged: 0,
@@ -218,11 +218,11 @@ fn listening(transmission: Transmission) -> Config {
     Config::default().with_transmission(transmission).with_group_connect(true)
 }
 
-/// The address of host number `index`: a private one whose last bytes are the number.
-fn address(index: usize) -> SocketAddr {
+/// The address that host number `index` has at first: a private one whose last bytes are the number.
+pub(crate) fn address(index: usize) -> SocketAddrV4 {
     let number = u32::try_from(index + 1).unwrap_or(u32::MAX) & 0x00FF_FFFF;
     let address = Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() | number);
-    SocketAddr::from((address, PORT))
+    SocketAddrV4::new(address, PORT)
 }
 
 /// The number of the host at an address that this world gave.

@@ -21,10 +21,10 @@ pub(crate) struct IpPacket {
 pub(crate) enum Cargo {
     /// A datagram from one host's machine to another's, and the ports of both.
     Datagram { from: u32, to: u32, ports: [u16; 2] },
-    /// A message of a bare UDP stream.
-    Udp { stream: u32 },
+    /// A message of a bare UDP stream from one host to another.
+    Udp { stream: u32, from: u32, to: u32 },
     /// Cross traffic, and an answer to it.
-    Traffic { traffic: u32, number: u64, back: bool },
+    Traffic { traffic: u32, number: u64, back: bool, is_tcp: bool },
 }
 
 /// Bytes of an IPv4 header and of a UDP header.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn damage_is_seen_and_does_not_reach_copies() {
-        let cargo = Cargo::Udp { stream: 0 };
+        let cargo = Cargo::Udp { stream: 0, from: 0, to: 1 };
         let sound = IpPacket::udp(cargo, 0, Bytes::from_static(&[0; 20]));
         let mut damaged = sound.clone();
         damaged.corrupt(12_345);

@@ -1,204 +1,48 @@
 //! Streams of messages from one host to another, as an application would send and read them.
 
 pub(crate) mod bond;
+mod config;
 mod outcome;
 mod payload;
 mod receiving;
 mod sending;
 
-use std::time::Duration;
-
-use punctual_proto::{CloseReason, Config, ConnectionId, GroupKind, Transmission};
+use bytes::Bytes;
+use punctual_proto::{
+    CloseReason, ConnectionId, Incoming, SendError, SendOptions, Statistics, Transmission,
+};
 use punctual_units::Instant;
 
 use self::bond::Bond;
+#[cfg(feature = "quic")]
+pub(crate) use self::config::MAX_FILE_PAYLOAD;
+pub use self::config::{End, GroupLink, StreamConfig, Transport};
 pub use self::outcome::{LinkOutcome, StreamIntegrity, StreamOutcome, StreamSample};
 use self::payload::Content;
-use self::payload::MAX_PAYLOAD;
 pub(crate) use self::payload::MIN_PAYLOAD;
 use self::receiving::Receiving;
 pub(crate) use self::sending::{Phase, Sending};
-use crate::error::WorldError;
-use crate::host::Lateness;
-use crate::schedule::RateSchedule;
+use crate::agenda::Source;
+#[cfg(feature = "quic")]
+use crate::bare_quic::QuicCarry;
+use crate::host::{Lateness, Use};
+use crate::memory::Memory;
+use crate::packet::{Cargo, IpPacket};
 use crate::seeds::{Purpose, SplitMix64, derive};
-use crate::world::HostId;
+use crate::world::{Ground, number};
 
-/// A stream of messages from one host to another.
-#[derive(Clone, Debug)]
-pub struct StreamConfig {
-    /// How messages are carried.
-    pub transport: Transport,
-    /// The rate of the application: payload bits a second since the connection is established.
-    pub rate: RateSchedule,
-    /// Bytes of each message: 24 up to the limit of the transport, which is 1456 over live SRT,
-    /// 1472 over UDP, 1414 in a datagram of QUIC, and a mebibyte in file mode or on a stream of
-    /// QUIC.
-    pub payload: usize,
-    /// When the caller calls, or the first message is sent over UDP, since the world's start.
-    pub start: Duration,
-    /// The time for which the application sends, from the moment it can.
-    pub duration: Duration,
-    /// The host that sends.
-    pub from: HostId,
-    /// The host that receives.
-    pub to: HostId,
-    /// The period of the recorded statistics of both ends, from `start` on; `None` for no record.
-    pub series: Option<Duration>,
-}
-
-/// How the messages of a stream are carried.
-#[derive(Clone, Debug)]
-pub enum Transport {
-    /// A separate connection: live, or a file if the ends' [`Transmission`] says so. If the buffer
-    /// is full, a live source loses the message; that of a file waits for room, and goes on with
-    /// the messages that have become due meanwhile. In a byte stream, each `payload` bytes are a
-    /// message.
-    Srt {
-        /// Options of the sending end.
-        sender: Config,
-        /// Options of the receiving end.
-        receiver: Config,
-        /// The end that calls; the other one listens.
-        caller: End,
-    },
-    /// A group of connections that carry one live stream. A link that ends is called again each
-    /// second as long as another one is established.
-    Group {
-        /// The kind of the group.
-        kind: GroupKind,
-        /// Options of the sending end, for each link.
-        sender: Config,
-        /// Options of the receiving end, for each link.
-        receiver: Config,
-        /// The end that calls; the other one listens.
-        caller: End,
-        /// The weight of the first link, which joins the stream's `from` and `to`.
-        weight: u16,
-        /// The other links.
-        others: Vec<GroupLink>,
-    },
-    /// Bare datagrams.
-    Udp,
-    /// Messages over QUIC without SRT; the sender calls.
-    #[cfg(feature = "quic")]
-    Quic(crate::QuicCarry),
-}
-
-/// A link of a group. Hosts represent the UDP ports of one machine, so all hosts of an end have the
-/// same clock.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct GroupLink {
-    /// The host that sends.
-    pub from: HostId,
-    /// The host that receives.
-    pub to: HostId,
-    /// In a backup group the links are used in the order of their weights, highest first.
-    pub weight: u16,
-}
-
-impl Transport {
-    /// The options of the sending and the receiving end, and the end that calls.
-    pub(crate) const fn ends(&self) -> Option<(&Config, &Config, End)> {
-        match self {
-            Self::Srt { sender, receiver, caller }
-            | Self::Group { sender, receiver, caller, .. } => Some((sender, receiver, *caller)),
-            _ => None,
-        }
-    }
-
-    /// The options of the end that calls and of the one that listens.
-    pub(crate) const fn calling_and_called(&self) -> Option<(&Config, &Config, End)> {
-        match self.ends() {
-            Some((sender, receiver, End::Sender)) => Some((sender, receiver, End::Sender)),
-            Some((sender, receiver, End::Receiver)) => Some((receiver, sender, End::Receiver)),
-            None => None,
-        }
-    }
-
-    /// How data travel over SRT.
-    pub(crate) fn transmission(&self) -> Option<Transmission> {
-        self.ends().map(|(sender, ..)| sender.transmission())
-    }
-
-    /// Whether the sending application waits for room.
-    fn is_file(&self) -> bool {
-        self.transmission().is_some_and(|it| it != Transmission::Live)
-    }
-}
-
-impl StreamConfig {
-    /// The pairs of hosts that it joins: one, or one for each link of a group.
-    pub(crate) fn links(&self) -> impl Iterator<Item = GroupLink> + '_ {
-        let (first, others) = match &self.transport {
-            Transport::Group { weight, others, .. } => (*weight, &others[..]),
-            _ => (0, &[][..]),
-        };
-        let first = GroupLink { from: self.from, to: self.to, weight: first };
-        std::iter::once(first).chain(others.iter().copied())
-    }
-
-    /// Whether both ends send and receive alike, and can do so with this transport.
-    pub(crate) fn check_ends(&self) -> Result<(), WorldError> {
-        let Some((sender, receiver, _)) = self.transport.ends() else { return Ok(()) };
-        let is_group = matches!(self.transport, Transport::Group { .. });
-        let fits = sender.transmission() == receiver.transmission()
-            && !(is_group && self.transport.is_file());
-        if fits { Ok(()) } else { Err(WorldError::Ends) }
-    }
-
-    /// The longest message that can be carried.
-    pub(crate) fn max_payload(&self) -> usize {
-        #[cfg(feature = "quic")]
-        if let Transport::Quic(carry) = self.transport {
-            return carry.max_payload();
-        }
-        let Some((sender, receiver, _)) = self.transport.ends() else { return MAX_PAYLOAD };
-        match sender.transmission() {
-            Transmission::Live => sender.payload_size(),
-            Transmission::Stream => MAX_FILE_PAYLOAD,
-            Transmission::Messages => {
-                let packets = sender.send_buffer().packets().min(receiver.receive_window());
-                // Some of the packets may have to hold an authentication tag.
-                let packet = sender.payload_size().saturating_sub(TAG);
-                packets.saturating_mul(packet).min(MAX_FILE_PAYLOAD)
-            }
-        }
-    }
-}
-
-/// The longest message of a file.
-pub(crate) const MAX_FILE_PAYLOAD: usize = 1 << 20;
-/// Bytes of AES-GCM's authentication tag.
-const TAG: usize = 16;
-
-/// An end of a stream.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum End {
-    /// The end that sends messages.
-    Sender,
-    /// The end that receives them.
-    Receiver,
-}
-
-impl End {
-    /// The end opposite.
-    pub(crate) const fn other(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
-}
-
-/// A stream at work.
+/// A stream at work: the applications at both ends, and what carries their messages.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) config: StreamConfig,
+    /// Its number in its world.
+    number: usize,
     pub(crate) from: usize,
     pub(crate) to: usize,
     /// The way of bare datagrams.
     pub(crate) route: u32,
+    /// The seed of the world.
+    seed: u64,
     /// The connection at the sender's host and at the receiver's.
     connections: [Option<ConnectionId>; 2],
     /// The groups at both ends, if it is a stream over several links and has begun.
@@ -222,9 +66,11 @@ impl Stream {
         let content = Content { key: derive(seed, Purpose::Stream, index) };
         let chance = SplitMix64::new(derive(seed, Purpose::Application, index));
         Self {
+            number: index,
             from: config.from.index(),
             to: config.to.index(),
             route,
+            seed,
             connections: [None; 2],
             bond: None,
             closed: None,
@@ -233,6 +79,12 @@ impl Stream {
             series: Vec::new(),
             config,
         }
+    }
+
+    /// Its number in its world.
+    #[cfg(feature = "quic")]
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
     /// The connection at one end.
@@ -253,9 +105,243 @@ impl Stream {
         Instant::ORIGIN + self.config.start
     }
 
-    /// The connection ended.
-    pub(crate) fn end(&mut self, reason: CloseReason) {
-        self.closed.get_or_insert(reason);
+    /// Sets when the application has something to do next.
+    fn set_timer(&self, ground: &mut Ground, at: Option<Instant>) {
+        ground.time.set(Source::Stream(self.number), at);
+    }
+
+    /// The application sends no more.
+    pub(crate) fn stop(&mut self, ground: &mut Ground) {
         self.sending.stop();
+        self.set_timer(ground, None);
+    }
+
+    /// The connection ended.
+    pub(crate) fn end(&mut self, ground: &mut Ground, reason: CloseReason) {
+        self.closed.get_or_insert(reason);
+        self.stop(ground);
+    }
+
+    /// The application has something to do.
+    pub(crate) fn run(&mut self, ground: &mut Ground, memory: &mut Memory) {
+        match self.sending.phase() {
+            Phase::Waiting => self.connect(ground),
+            Phase::Sending => self.send(ground, memory),
+            Phase::Connecting | Phase::Blocked | Phase::Done => self.set_timer(ground, None),
+        }
+    }
+
+    /// The caller calls. Bare datagrams need no call.
+    fn connect(&mut self, ground: &mut Ground) {
+        if self.is_bare_udp() {
+            return self.begin(ground);
+        }
+        self.sending.connect();
+        self.set_timer(ground, None);
+        match &self.config.transport {
+            Transport::Udp => {}
+            Transport::Group { .. } => {
+                let mut bond = Bond::new(&self.config, self.number, self.seed, ground);
+                if let Some(bond) = &mut bond {
+                    bond.call_all(ground);
+                }
+                self.bond = bond.map(Box::new);
+            }
+            #[cfg(feature = "quic")]
+            &Transport::Quic(carry) => self.call_by_quic(carry, ground),
+            Transport::Srt { .. } => self.call_by_srt(ground),
+        }
+    }
+
+    fn call_by_srt(&mut self, ground: &mut Ground) {
+        let Some((config, _, caller)) = self.config.transport.calling_and_called() else { return };
+        let (calling, called) = match caller {
+            End::Sender => (self.from, self.to),
+            End::Receiver => (self.to, self.from),
+        };
+        let (local, remote) = (ground.local(calling), ground.hosts.get(called).address);
+        let machine = &mut ground.hosts.get_mut(calling).machine;
+        let path = machine.path_to(local, remote);
+        let Ok(id) = machine.srt().connect(local, path, config.clone()) else { return };
+        self.set_connection(caller, id);
+        ground.expect(calling, called, id, Use { stream: self.number, link: 0 });
+    }
+
+    /// The sender's host calls the receiver's.
+    #[cfg(feature = "quic")]
+    fn call_by_quic(&mut self, carry: QuicCarry, ground: &mut Ground) {
+        let [caller, remote] = [self.from, self.to].map(|host| ground.hosts.get(host).address);
+        let local = ground.local(self.from);
+        if let Some(called) = ground.hosts.get_mut(self.to).machine.bare_quic() {
+            called.expect(caller, self.number);
+        }
+        if let Some(calling) = ground.hosts.get_mut(self.from).machine.bare_quic()
+            && let Err(error) = calling.call(local, remote, carry, self.number)
+        {
+            self.end(ground, CloseReason::PathLost(error.to_string().into()));
+        }
+        ground.hosts.touch(self.from);
+    }
+
+    /// The application can send from now on.
+    pub(crate) fn begin(&mut self, ground: &mut Ground) {
+        let next = self.sending.begin(ground.now());
+        self.set_timer(ground, next);
+    }
+
+    fn send(&mut self, ground: &mut Ground, memory: &mut Memory) {
+        while let Some(mut payload) = self.sending.next_message(ground.now(), memory) {
+            let sent = self.submit(ground, &mut payload);
+            self.sending.submitted(&sent, payload);
+        }
+        let next = self.sending.wake();
+        self.set_timer(ground, next);
+        if !matches!(self.config.transport, Transport::Udp | Transport::Group { .. }) {
+            ground.hosts.touch(self.from);
+        }
+    }
+
+    /// Hands a message over; the part that is not taken stays in `payload`.
+    fn submit(&mut self, ground: &mut Ground, payload: &mut Bytes) -> Result<(), SendError> {
+        let local = ground.local(self.from);
+        let host = ground.hosts.get_mut(self.from);
+        match &self.config.transport {
+            Transport::Udp => {
+                let [stream, from, to] = [self.number, self.from, self.to].map(number);
+                let cargo = Cargo::Udp { stream, from, to };
+                ground.enter(IpPacket::udp(cargo, self.route, payload.clone()));
+                Ok(())
+            }
+            Transport::Group { .. } => {
+                let bond = self.bond.as_mut().ok_or(SendError::NotConnected)?;
+                bond.send(ground, payload.clone())
+            }
+            #[cfg(feature = "quic")]
+            &Transport::Quic(carry) => {
+                let quic = host.machine.bare_quic().ok_or(SendError::NotConnected)?;
+                quic.send(self.number, carry, payload.clone())
+            }
+            Transport::Srt { sender, .. } => {
+                let id = self.connection(End::Sender).ok_or(SendError::NotConnected)?;
+                let endpoint = host.machine.srt();
+                if sender.transmission() != Transmission::Stream {
+                    let in_order = sender.transmission() == Transmission::Messages;
+                    let options = SendOptions { in_order, ..SendOptions::default() };
+                    return endpoint.send(local, id, payload.clone(), options);
+                }
+                while !payload.is_empty() {
+                    endpoint.write(local, id, payload)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// There is room again in the connection.
+    pub(crate) fn writable(&mut self, ground: &mut Ground) {
+        if self.sending.unblock() {
+            let next = self.sending.wake().map(|at| at.max(ground.now()));
+            self.set_timer(ground, next);
+        }
+    }
+
+    /// A caller for this stream waits for an answer, as the connection for `link`.
+    pub(crate) fn accept(
+        &mut self,
+        ground: &mut Ground,
+        host: usize,
+        incoming: &Incoming,
+        link: usize,
+    ) {
+        let purpose = Use { stream: self.number, link };
+        if let Some(bond) = &mut self.bond {
+            if let Some(id) = bond.accept(ground, host, incoming, purpose) {
+                self.connected(ground, host, id);
+            }
+            return;
+        }
+        let Some((_, config, caller)) = self.config.transport.calling_and_called() else { return };
+        let config = config.clone();
+        let local = ground.local(host);
+        // A caller that does not fit is told so, and closes its end.
+        let at = ground.hosts.get_mut(host);
+        let Ok(id) = at.machine.srt().accept(local, incoming.id, Some(config)) else { return };
+        at.streams.insert(id, purpose);
+        self.set_connection(caller.other(), id);
+        if caller == End::Receiver {
+            self.begin(ground);
+        }
+    }
+
+    /// A connection is established.
+    pub(crate) fn connected(&mut self, ground: &mut Ground, host: usize, id: ConnectionId) {
+        let Some(bond) = &mut self.bond else {
+            if self.from == host {
+                self.begin(ground);
+            }
+            return;
+        };
+        let end = bond.link_up(ground, host, id);
+        if end == End::Sender && self.sending.begun().is_none() {
+            self.begin(ground);
+        }
+        if let Some(bond) = &mut self.bond {
+            bond.plan(ground, end);
+        }
+    }
+
+    /// A connection has something to read, or something for its group.
+    pub(crate) fn read(&mut self, ground: &mut Ground, host: usize, id: ConnectionId) {
+        if let Some(bond) = &mut self.bond {
+            let end = bond.end_at(host);
+            return bond.update(ground, end, &mut self.receiving);
+        }
+        let (now, local) = (ground.now(), ground.local(host));
+        let endpoint = ground.hosts.get_mut(host).machine.srt();
+        while let Ok(Some(message)) = endpoint.recv(local, id) {
+            self.receiving.take(now, local, &message);
+        }
+    }
+
+    /// A connection ended, from which everything has been read.
+    pub(crate) fn closed(
+        &mut self,
+        ground: &mut Ground,
+        host: usize,
+        id: ConnectionId,
+        reason: CloseReason,
+    ) {
+        let Some(bond) = &mut self.bond else { return self.end(ground, reason) };
+        let Some(goes_on) = bond.link_ended(ground, host, id) else { return };
+        if !goes_on {
+            self.end(ground, reason);
+        }
+        self.read(ground, host, id);
+    }
+
+    /// The timer of the group at one end has fired.
+    pub(crate) fn run_group(&mut self, ground: &mut Ground, end: End) {
+        if let Some(bond) = &mut self.bond {
+            bond.run(ground, end, &mut self.receiving);
+        }
+    }
+
+    /// Takes a sample of the stream, and sets when the next one is due.
+    pub(crate) fn sample(&mut self, ground: &mut Ground) {
+        let sample = StreamSample::take(self, ground);
+        self.series.push(sample);
+        let next = self.config.series.map(|period| ground.now() + period);
+        ground.time.set(Source::StreamSample(self.number), next);
+    }
+
+    /// The statistics of the sending and the receiving end.
+    pub(crate) fn statistics(&self, ground: &Ground) -> [Statistics; 2] {
+        [(End::Sender, self.from), (End::Receiver, self.to)].map(|(end, host)| {
+            if let Some(bond) = &self.bond {
+                return bond.end(end).group().statistics(ground.local(host));
+            }
+            let id = self.connection(end);
+            id.and_then(|id| ground.statistics_of(host, id)).unwrap_or_default()
+        })
     }
 }

@@ -2,6 +2,10 @@ use std::time::Duration;
 
 use punctual_metrics::{Quantiles, Report};
 use punctual_proto::{CloseReason, LinkState, Statistics};
+use punctual_units::Instant;
+
+use super::{End, Stream};
+use crate::world::Ground;
 
 /// The outcome of a stream.
 #[derive(Clone, Debug)]
@@ -95,4 +99,47 @@ pub struct StreamSample {
     pub metrics: Report,
     /// The greatest lateness of a message of this period, after its due time.
     pub late_max: Duration,
+}
+
+impl StreamOutcome {
+    /// The outcome of a stream so far.
+    pub(crate) fn of(stream: &Stream, ground: &Ground) -> Self {
+        let [sender, receiver] = stream.statistics(ground);
+        let bond = stream.bond.as_ref();
+        Self {
+            messages_sent: stream.sending.sent(),
+            bytes_sent: stream.sending.sent() * stream.config.payload as u64,
+            messages_refused: stream.sending.refused(),
+            behind: stream.sending.behind(ground.now()),
+            messages_received: stream.receiving.messages,
+            bytes_received: stream.receiving.bytes,
+            sender,
+            receiver,
+            links: bond.map(|bond| bond.outcomes(ground)).unwrap_or_default(),
+            switches: bond.map_or(0, |it| it.end(End::Sender).group().switches()),
+            metrics: stream.receiving.report(),
+            latency_us: stream.receiving.latency_us.clone(),
+            integrity: stream.receiving.integrity,
+            series: stream.series.clone(),
+            closed: stream.closed.clone(),
+            connected_at: stream.sending.begun().map(|at| at - Instant::ORIGIN),
+        }
+    }
+}
+
+impl StreamSample {
+    /// A sample of a stream now, which ends a period of its metrics.
+    pub(super) fn take(stream: &mut Stream, ground: &Ground) -> Self {
+        let [sender, receiver] = stream.statistics(ground);
+        let (metrics, late_max) = stream.receiving.end_period();
+        Self {
+            at: ground.now() - stream.start(),
+            messages_sent: stream.sending.sent(),
+            messages_refused: stream.sending.refused(),
+            sender,
+            receiver,
+            metrics,
+            late_max,
+        }
+    }
 }

@@ -214,15 +214,6 @@ impl Flow {
         matches!(self.source, FlowSource::Tcp(_))
     }
 
-    /// The sequence number of a packet of TCP, or the acknowledgement number of an answer, as a
-    /// capture shows it: bytes for packets, and packets for answers.
-    pub(crate) fn sequence(&self, number: u64, back: bool) -> u32 {
-        if back {
-            return u32::try_from(number & 0xFFFF_FFFF).unwrap_or(0);
-        }
-        tcp::segment_of(number).wrapping_mul(u32::from(self.config.packet - LEAST_PACKET))
-    }
-
     /// The number of a packet that is to be sent at `now`; `None` if nothing is to be sent now.
     pub(crate) fn poll_send(&mut self, now: Instant) -> Option<u64> {
         if now >= self.end {
@@ -312,6 +303,15 @@ impl Flow {
             FlowSource::Tcp(tcp) => Some(tcp.progress()),
         }
     }
+}
+
+/// The sequence number of a packet of TCP with `size` bytes, or the acknowledgement number of an
+/// answer, as a capture shows it: bytes for packets, and packets for answers.
+pub(crate) fn tcp_sequence(number: u64, size: u16, back: bool) -> u32 {
+    if back {
+        return u32::try_from(number & 0xFFFF_FFFF).unwrap_or(0);
+    }
+    tcp::segment_of(number).wrapping_mul(u32::from(size - LEAST_PACKET))
 }
 
 /// Bytes of the smallest packet: IP and TCP headers.

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use punctual_netem::{Link, LinkConfig, LinkStatistics};
+use bytes::Bytes;
+use punctual_netem::{Gate, Link, LinkStatistics};
 use punctual_units::Instant;
 
-use super::{LinkId, World};
-use crate::agenda::Source;
-use crate::error::WorldError;
+use super::LinkId;
 use crate::packet::IpPacket;
 
 /// A link and its records.
@@ -32,62 +31,50 @@ pub struct LinkSample {
     pub statistics: LinkStatistics,
 }
 
+/// A UDP datagram that passed an end of a watched link.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// When.
+    pub at: Instant,
+    /// The link.
+    pub link: LinkId,
+    /// The end of the link.
+    pub gate: Gate,
+    /// The content of the datagram.
+    pub content: Bytes,
+}
+
 impl LinkSlot {
+    /// A link without records.
     pub(super) fn new(link: Link<IpPacket>) -> Self {
         let (interface, is_watched) = (None, false);
         Self { link, interface, is_watched, period: Duration::ZERO, series: Vec::new() }
     }
-}
 
-impl World {
-    /// Goes on with another configuration of a link; see
-    /// [`Link::set_config`](punctual_netem::Link::set_config).
-    pub fn set_link(&mut self, link: LinkId, config: LinkConfig) {
-        self.links[link.index()].link.set_config(self.now, config);
-        self.settle_link(link.index());
+    /// The interface of the capture for an end of the link, if it is captured.
+    pub(super) fn interface(&self, gate: Gate) -> Option<u32> {
+        let entrance = self.interface?;
+        Some(if gate == Gate::Entrance { entrance } else { entrance + 1 })
     }
 
-    /// How a link is now.
-    pub fn link_config(&self, link: LinkId) -> &LinkConfig {
-        self.links[link.index()].link.config()
+    /// Records the totals each `period` from `now` on. Returns when the first sample is due.
+    pub(super) fn record(&mut self, now: Instant, period: Duration) -> Instant {
+        self.period = period;
+        now + period
     }
 
-    /// Records the totals of a link each `period` from now on.
-    ///
-    /// # Errors
-    ///
-    /// The period must be longer than zero.
-    pub fn record_link(&mut self, link: LinkId, period: Duration) -> Result<(), WorldError> {
-        if period.is_zero() {
-            return Err(WorldError::ZeroPeriod);
-        }
-        self.links[link.index()].period = period;
-        self.agenda.set(Source::LinkSample(link.index()), Some(self.now + period));
-        Ok(())
-    }
-
-    /// The recorded series of a link.
-    pub fn link_series(&self, link: LinkId) -> &[LinkSample] {
-        &self.links[link.index()].series
-    }
-
-    /// Packets in a link: in the queue, being transmitted, and on their way.
-    pub fn in_flight(&self, link: LinkId) -> usize {
-        self.links[link.index()].link.in_flight()
-    }
-
-    pub(super) fn sample_link(&mut self, index: usize) {
-        let slot = &mut self.links[index];
-        slot.series.push(LinkSample {
-            at: self.now - Instant::ORIGIN,
-            in_flight: slot.link.in_flight(),
-            statistics: slot.link.statistics().clone(),
+    /// Takes a sample. Returns when the next one is due.
+    pub(super) fn sample(&mut self, now: Instant) -> Instant {
+        self.series.push(LinkSample {
+            at: now - Instant::ORIGIN,
+            in_flight: self.link.in_flight(),
+            statistics: self.link.statistics().clone(),
         });
-        self.agenda.set(Source::LinkSample(index), Some(self.now + slot.period));
+        now + self.period
     }
 
-    /// After a link was touched: when something comes out of it next.
-    pub(super) fn settle_link(&mut self, index: usize) {
-        self.agenda.set(Source::Link(index), self.links[index].link.poll_timeout());
+    /// The samples so far.
+    pub(super) fn series(&self) -> &[LinkSample] {
+        &self.series
     }
 }

@@ -1,33 +1,30 @@
 //! Everything together: hosts, links, streams and traffic on one clock.
 
-mod captures;
-mod engine;
-mod groups;
+mod flows;
+mod hosts;
 mod links;
-mod outcome;
-#[cfg(feature = "quic")]
-mod quic;
+mod network;
 mod streams;
-mod traffic;
-mod watch;
+mod timetable;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use punctual_netem::{Link, LinkProfile, LinkStatistics};
+use punctual_netem::{LinkConfig, LinkProfile, LinkStatistics};
 use punctual_units::Instant;
 
-pub use self::links::LinkSample;
-use self::links::LinkSlot;
-pub use self::watch::Passage;
-use crate::agenda::{Agenda, Source};
-use crate::capture::Capture;
+use self::flows::Flows;
+pub(crate) use self::hosts::{Ground, Hosts};
+pub use self::links::{LinkSample, Passage};
+use self::streams::Streams;
+use crate::agenda::Source;
 use crate::error::WorldError;
-use crate::host::{Host, HostConfig};
-use crate::memory::Memory;
+use crate::host::HostConfig;
+use crate::packet::{Cargo, IpPacket};
 use crate::seeds::{Purpose, derive};
-use crate::stream::{End, GroupLink, MIN_PAYLOAD, Stream, StreamConfig, Transport};
-use crate::traffic::Flow;
+#[cfg(feature = "quic")]
+use crate::stream::{End, Transport};
+use crate::stream::{StreamConfig, StreamOutcome};
+use crate::traffic::{Progress, TrafficConfig, TrafficStatistics};
 
 /// Names a host of a world.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -68,64 +65,29 @@ impl LinkId {
 #[derive(Debug)]
 pub struct World {
     seed: u64,
-    now: Instant,
-    agenda: Agenda,
-    hosts: Vec<Host>,
-    links: Vec<LinkSlot>,
-    streams: Vec<Stream>,
-    traffic: Vec<Flow>,
-    /// Every route that was ever set, for packets that are on it.
-    routes: Vec<Box<[u32]>>,
-    route_of: BTreeMap<(u32, u32), u32>,
-    captured: Capture,
-    /// Datagrams that passed watched links.
-    passages: Vec<Passage>,
-    memory: Memory,
-    /// Where endpoints write their datagrams.
-    scratch: Vec<u8>,
-    /// Hosts that have taken something in and are to be drained.
-    touched: Vec<usize>,
+    ground: Ground,
+    streams: Streams,
+    flows: Flows,
 }
 
 impl World {
     /// An empty world. Everything that is left to chance in it comes from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            now: Instant::ORIGIN,
-            agenda: Agenda::default(),
-            hosts: Vec::new(),
-            links: Vec::new(),
-            streams: Vec::new(),
-            traffic: Vec::new(),
-            routes: Vec::new(),
-            route_of: BTreeMap::new(),
-            captured: Capture::default(),
-            passages: Vec::new(),
-            memory: Memory::default(),
-            scratch: Vec::new(),
-            touched: Vec::new(),
-        }
+        Self { seed, ground: Ground::new(), streams: Streams::default(), flows: Flows::default() }
     }
 
     /// Adds a host: one UDP port with an endpoint that listens and calls.
     pub fn add_host(&mut self, config: HostConfig) -> HostId {
-        let index = self.hosts.len();
-        self.hosts.push(Host::new(&config, self.seed, index));
-        HostId(number(index))
+        self.ground.hosts.add(&config, self.seed)
     }
 
     /// Adds a link: one direction of one, whose timeline and trace begin with the world. Its seed
     /// follows from the world's and from how many links were added before, not from anything else
     /// in the world.
     pub fn add_link(&mut self, link: impl Into<LinkProfile>) -> LinkId {
-        let index = self.links.len();
-        let seed = derive(self.seed, Purpose::Link, index);
-        let mut link = Link::new(link, seed);
-        link.start(Instant::ORIGIN);
-        self.links.push(LinkSlot::new(link));
-        self.settle_link(index);
-        LinkId(number(index))
+        let Ground { time, network, .. } = &mut self.ground;
+        let seed = derive(self.seed, Purpose::Link, network.len());
+        network.add_link(time, link.into(), seed)
     }
 
     /// Sends packets from one host to another over these links, one after the other, from now on.
@@ -140,9 +102,9 @@ impl World {
         to: HostId,
         links: &[LinkId],
     ) -> Result<(), WorldError> {
-        self.check_hosts(from, to)?;
-        let route = self.add_route(links)?;
-        self.route_of.insert((from.0, to.0), route);
+        self.ground.check_hosts(from, to)?;
+        let route = self.ground.network.add_route(links)?;
+        self.ground.network.set_route(from, to, route);
         Ok(())
     }
 
@@ -150,8 +112,8 @@ impl World {
     /// there from now on, and packets for the old port are lost. Its endpoint does not learn of it.
     /// Calls that are not answered yet fail.
     pub fn rebind(&mut self, host: HostId, port: u16) {
-        assert!(host.index() < self.hosts.len(), "{host:?} is not of this world");
-        self.hosts[host.index()].address.set_port(port);
+        self.ground.hosts.check(host);
+        self.ground.hosts.get_mut(host.index()).address.set_port(port);
     }
 
     /// Adds a stream of messages.
@@ -164,131 +126,180 @@ impl World {
     /// checked and carried, the rate must be less than 1 Tb/s, and the period of a series must be
     /// longer than zero.
     pub fn add_stream(&mut self, config: StreamConfig) -> Result<StreamId, WorldError> {
-        self.check_stream(&config)?;
-        self.admit(&config)?;
-        let index = self.streams.len();
-        let route = self.route(config.from, config.to)?;
-        let start = Instant::ORIGIN + config.start;
-        let sample = config.series.map(|period| start + period);
-        let lateness = self.hosts[config.from.index()].lateness;
-        self.streams.push(Stream::new(config, route, lateness, self.seed, index));
-        self.agenda.set(Source::Stream(index), Some(start.max(self.now)));
-        self.agenda.set(Source::StreamSample(index), sample);
-        Ok(StreamId(number(index)))
+        self.streams.add(config, self.seed, &mut self.ground)
     }
 
-    /// The world's time, which starts at the origin.
-    pub fn now(&self) -> Instant {
-        self.now
+    /// The application of a stream sends no more. Its messages so far are still delivered, and the
+    /// connection stays established.
+    pub fn stop(&mut self, stream: StreamId) {
+        self.streams.stop(stream, &mut self.ground);
     }
 
-    /// Lets `time` pass, and everything happen that is due in it.
-    pub fn run_for(&mut self, time: Duration) {
-        self.run_until(self.now + time);
+    /// The outcome of a stream so far.
+    pub fn outcome(&self, stream: StreamId) -> StreamOutcome {
+        StreamOutcome::of(self.streams.get(stream), &self.ground)
+    }
+
+    /// The state of the QUIC connection that carries a stream, at one end; `None` if there is none.
+    #[cfg(feature = "quic")]
+    pub fn quic_info(&self, stream: StreamId, end: End) -> Option<punctual_quic::ConnectionInfo> {
+        let stream = self.streams.get(stream);
+        let host = if end == End::Sender { stream.from } else { stream.to };
+        let machine = &self.ground.hosts.get(host).machine;
+        match &stream.config.transport {
+            Transport::Quic(_) => machine.bare_quic_info(stream.number()),
+            _ => machine.quic_info_of(machine.path_of(stream.connection(end)?)?),
+        }
+    }
+
+    /// Adds cross traffic.
+    ///
+    /// # Errors
+    ///
+    /// It must go over 1 to 255 links, and TCP back over as many; packets have at least 40 bytes,
+    /// packets of [`Traffic::Tcp`](crate::Traffic::Tcp) 53; rates are less than 1 Tb/s, bursts and
+    /// pauses last longer than zero.
+    pub fn add_traffic(&mut self, config: TrafficConfig) -> Result<TrafficId, WorldError> {
+        self.flows.add(config, self.seed, &mut self.ground)
+    }
+
+    /// The totals of cross traffic so far.
+    pub fn traffic_statistics(&self, traffic: TrafficId) -> TrafficStatistics {
+        self.flows.get(traffic).statistics()
+    }
+
+    /// The bytes of a TCP flow that have arrived in order, over time; `None` for other traffic.
+    pub fn traffic_progress(&self, traffic: TrafficId) -> Option<&Progress> {
+        self.flows.get(traffic).progress()
+    }
+
+    /// Goes on with another configuration of a link; see
+    /// [`Link::set_config`](punctual_netem::Link::set_config).
+    pub fn set_link(&mut self, link: LinkId, config: LinkConfig) {
+        self.ground.network.configure(&mut self.ground.time, link, config);
+    }
+
+    /// How a link is now.
+    pub fn link_config(&self, link: LinkId) -> &LinkConfig {
+        self.ground.network.link(link).link.config()
+    }
+
+    /// Packets in a link: in the queue, being transmitted, and on their way.
+    pub fn in_flight(&self, link: LinkId) -> usize {
+        self.ground.network.link(link).link.in_flight()
     }
 
     /// The totals of a link so far.
     pub fn link_statistics(&self, link: LinkId) -> &LinkStatistics {
-        self.links[link.index()].link.statistics()
+        self.ground.network.link(link).link.statistics()
+    }
+
+    /// Records the totals of a link each `period` from now on.
+    ///
+    /// # Errors
+    ///
+    /// The period must be longer than zero.
+    pub fn record_link(&mut self, link: LinkId, period: Duration) -> Result<(), WorldError> {
+        if period.is_zero() {
+            return Err(WorldError::ZeroPeriod);
+        }
+        self.ground.network.record(&mut self.ground.time, link, period);
+        Ok(())
+    }
+
+    /// The recorded series of a link.
+    pub fn link_series(&self, link: LinkId) -> &[LinkSample] {
+        self.ground.network.link(link).series()
+    }
+
+    /// Captures from now on every packet at the entrance of a link, before it can be lost, and at
+    /// its exit.
+    pub fn capture(&mut self, link: LinkId) {
+        self.ground.network.capture(link);
+    }
+
+    /// The capture of one link, as a pcapng file: interface 0 is its entrance, interface 1 its
+    /// exit. Packets are IPv4 without a link layer, and their times are the world's since its
+    /// start, in nanoseconds. Of cross traffic there are only headers. Without
+    /// [`capture`](Self::capture) the file has no packets.
+    pub fn capture_bytes(&self, link: LinkId) -> Vec<u8> {
+        let interface = self.ground.network.link(link).interface.unwrap_or(u32::MAX);
+        self.ground.network.captured().file_of(interface)
+    }
+
+    /// The captures of all links in one file, with two interfaces for each.
+    pub fn capture_of_all(&self) -> Vec<u8> {
+        self.ground.network.captured().file()
+    }
+
+    /// Notes from now on every UDP datagram that passes the ends of a link, for
+    /// [`take_passages`](Self::take_passages). Streams are notable, cross traffic is not.
+    ///
+    /// The notes hold the datagrams themselves, and grow until they are taken.
+    pub fn watch(&mut self, link: LinkId) {
+        self.ground.network.watch(link);
+    }
+
+    /// The datagrams that have passed watched links since the last call, in order of time.
+    pub fn take_passages(&mut self) -> Vec<Passage> {
+        self.ground.network.take_passages()
     }
 
     /// Datagrams that a host threw away because their checksum was wrong.
     pub fn damaged_datagrams(&self, host: HostId) -> u64 {
-        self.hosts[host.index()].damaged
+        self.ground.hosts.get(host.index()).damaged
     }
 
-    fn check_stream(&self, config: &StreamConfig) -> Result<(), WorldError> {
-        for GroupLink { from, to, .. } in config.links() {
-            self.check_hosts(from, to)?;
-            self.route(from, to)?;
-            if config.transport.ends().is_some() {
-                self.route(to, from)?;
+    /// The world's time, which starts at the origin.
+    pub fn now(&self) -> Instant {
+        self.ground.now()
+    }
+
+    /// Lets `time` pass, and everything happen that is due in it.
+    pub fn run_for(&mut self, time: Duration) {
+        let end = self.now() + time;
+        while let Some(source) = self.ground.time.next_until(end) {
+            let Self { ground, streams, flows, .. } = self;
+            match source {
+                Source::Link(link) => self.run_link(link),
+                Source::Host(host) => {
+                    for packet in ground.wake(host) {
+                        streams.read_datagram(&packet, ground);
+                    }
+                    streams.drain(host, ground);
+                    streams.drain_touched(ground);
+                }
+                Source::Group(end) => streams.run_group(end, ground),
+                Source::Stream(stream) => streams.run(stream, ground),
+                Source::StreamSample(stream) => streams.sample(stream, ground),
+                Source::LinkSample(link) => ground.network.sample(&mut ground.time, link),
+                Source::Traffic(flow) => flows.run(flow, ground),
             }
-            for (host, first) in [(from, config.from), (to, config.to)] {
-                if self.hosts[host.index()].clock != self.hosts[first.index()].clock {
-                    return Err(WorldError::Clocks(first, host));
+        }
+    }
+
+    fn run_link(&mut self, link: usize) {
+        while let Some(packet) = self.ground.recv(link) {
+            self.arrive(packet);
+        }
+        self.ground.network.settle(&mut self.ground.time, link);
+        self.streams.drain_touched(&mut self.ground);
+    }
+
+    /// A packet at the end of its route.
+    fn arrive(&mut self, packet: IpPacket) {
+        let Self { ground, streams, flows, .. } = self;
+        match packet.cargo {
+            Cargo::Datagram { to, .. } | Cargo::Udp { to, .. } => {
+                if let Some(packet) = ground.arrive(to as usize, packet) {
+                    streams.read_datagram(&packet, ground);
                 }
             }
+            Cargo::Traffic { .. } => flows.arrive(&packet, ground),
         }
-        self.check_carriage(config)?;
-        config.check_ends()?;
-        let (payload, max) = (config.payload, config.max_payload());
-        if !(MIN_PAYLOAD..=max).contains(&payload) {
-            return Err(WorldError::Payload { payload, min: MIN_PAYLOAD, max });
-        }
-        if config.series.is_some_and(|period| period.is_zero()) {
-            return Err(WorldError::ZeroPeriod);
-        }
-        config.rate.check()
-    }
-
-    /// Both hosts of each link must carry what the stream needs. A connection of bare QUIC is known
-    /// by the address of its caller, so that two hosts have no second one.
-    fn check_carriage(&self, config: &StreamConfig) -> Result<(), WorldError> {
-        if matches!(config.transport, Transport::Udp) {
-            return Ok(());
-        }
-        for GroupLink { from, to, .. } in config.links() {
-            let kinds = [from, to].map(|host| self.hosts[host.index()].machine.kind());
-            let is_srt = config.transport.ends().is_some();
-            if kinds[0] != kinds[1] || kinds[0].carries_srt() != is_srt {
-                return Err(WorldError::Carriage(from, to));
-            }
-            let joins = |stream: &&Stream| (stream.from, stream.to) == (from.index(), to.index());
-            if !is_srt && self.streams.iter().any(|it| joins(&it) && !it.is_bare_udp()) {
-                return Err(WorldError::SharedQuic(from, to));
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the called hosts admit the stream's calls.
-    fn admit(&mut self, config: &StreamConfig) -> Result<(), WorldError> {
-        let Some((sender, _, caller)) = config.transport.ends() else { return Ok(()) };
-        let called = |link: GroupLink| if caller == End::Sender { link.to } else { link.from };
-        let mut called: Vec<HostId> = config.links().map(called).collect();
-        called.dedup();
-        let transmission = sender.transmission();
-        let other = |host: &&HostId| {
-            self.hosts[host.index()].transmission.is_some_and(|it| it != transmission)
-        };
-        if let Some(&host) = called.iter().find(other) {
-            return Err(WorldError::Transmission(host));
-        }
-        for host in called {
-            self.hosts[host.index()].admit(transmission);
-        }
-        Ok(())
-    }
-
-    fn check_hosts(&self, from: HostId, to: HostId) -> Result<(), WorldError> {
-        for host in [from, to] {
-            assert!(host.index() < self.hosts.len(), "{host:?} is not of this world");
-        }
-        if from == to { Err(WorldError::SameHost(from)) } else { Ok(()) }
-    }
-
-    fn add_route(&mut self, links: &[LinkId]) -> Result<u32, WorldError> {
-        for link in links {
-            assert!(link.index() < self.links.len(), "{link:?} is not of this world");
-        }
-        match links.len() {
-            0 => return Err(WorldError::EmptyRoute),
-            1..=MAX_HOPS => {}
-            length => return Err(WorldError::LongRoute(length)),
-        }
-        self.routes.push(links.iter().map(|link| link.0).collect());
-        Ok(number(self.routes.len() - 1))
-    }
-
-    fn route(&self, from: HostId, to: HostId) -> Result<u32, WorldError> {
-        self.route_of.get(&(from.0, to.0)).copied().ok_or(WorldError::NoRoute { from, to })
     }
 }
 
-/// Links of a route at most: as many as a packet can count.
-const MAX_HOPS: usize = 255;
-
-fn number(index: usize) -> u32 {
+pub(crate) fn number(index: usize) -> u32 {
     u32::try_from(index).expect("a world has fewer than four billion things")
 }
