@@ -181,7 +181,7 @@ impl Library {
         if let Some(socket) = self.find(id) {
             socket.close();
         } else if let Some(group) = self.group_of(id).ok().and_then(|group| self.find(group)) {
-            group.close_member(id);
+            group.links().close(id);
             write(&self.links).remove(&id);
         }
     }
@@ -192,7 +192,7 @@ impl Library {
             return socket.state();
         }
         let group = self.group_of(id).ok().and_then(|group| self.find(group));
-        group.map_or(SocketState::Nonexistent, |group| group.member_state(id))
+        group.map_or(SocketState::Nonexistent, |group| group.links().state(id))
     }
 
     /// Binds a socket to an address of this host. Errors: it is bound already, another socket has
@@ -248,7 +248,7 @@ impl Library {
 
     /// Calls the listener at `remote`. If the calls of the socket block, it waits for the answer.
     pub fn connect(&self, id: i32, remote: SocketAddr) -> Result<(), Failure> {
-        self.find_open(id)?.connect(remote)
+        self.find_open(id)?.caller().connect(remote)
     }
 
     /// Binds a socket to `local` and calls the listener at `remote`; or calls it over a new link of
@@ -261,14 +261,14 @@ impl Library {
     ) -> Result<i32, Failure> {
         let socket = self.find_open(id)?;
         if socket.is_group() {
-            return socket.connect_link(Some(local), remote);
+            return socket.links().connect_one(Some(local), remote);
         }
-        socket.connect_from(local, remote).map(|()| 0)
+        socket.caller().connect_from(local, remote).map(|()| 0)
     }
 
     /// Connects by rendezvous: binds a socket to `local` and calls `remote`, which does the same.
     pub fn meet(&self, id: i32, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
-        self.find_single(id)?.meet(local, remote)
+        self.find_single(id)?.caller().meet(local, remote)
     }
 
     /// Fails if no option of a socket can be set, whatever its number.
@@ -314,16 +314,16 @@ impl Library {
         started: &mut Vec<(i32, Code)>,
     ) -> Result<i32, Failure> {
         let group = self.find_open(group).map_err(|_| Code::InvalidParameter)?;
-        group.connect_links(calls, started)
+        group.links().connect(calls, started)
     }
 
     /// Calls from a socket, or over a new link of a group. Returns 0, or the number of the link.
     pub fn connect_any(&self, id: i32, remote: SocketAddr) -> Result<i32, Failure> {
         let socket = self.find_open(id)?;
         if socket.is_group() {
-            return socket.connect_link(None, remote);
+            return socket.links().connect_one(None, remote);
         }
-        socket.connect(remote).map(|()| 0)
+        socket.caller().connect(remote).map(|()| 0)
     }
 
     /// Whether a number is one of a group.
@@ -334,7 +334,7 @@ impl Library {
     /// The links of a group.
     pub fn members(&self, group: i32) -> Result<Vec<MemberInfo>, Failure> {
         let group = self.find_open(group).map_err(|_| Code::InvalidParameter)?;
-        if group.is_group() { Ok(group.members()) } else { Err(Code::InvalidParameter.into()) }
+        if group.is_group() { Ok(group.links().list()) } else { Err(Code::InvalidParameter.into()) }
     }
 
     /// The group of a link.
@@ -410,7 +410,7 @@ impl Library {
         size: i64,
         block: usize,
     ) -> Result<i64, Failure> {
-        self.find_open(id)?.send_file(path, offset, size, block)
+        self.find_open(id)?.files().send(path, offset, size, block)
     }
 
     /// Receives a file: see libsrt's `srt_recvfile`.
@@ -422,7 +422,7 @@ impl Library {
         size: i64,
         block: usize,
     ) -> Result<i64, Failure> {
-        self.find_open(id)?.receive_file(path, offset, size, block)
+        self.find_open(id)?.files().receive(path, offset, size, block)
     }
 
     /// This end's address.
@@ -437,12 +437,12 @@ impl Library {
 
     /// Sets an option of a socket.
     pub fn set_option(&self, id: i32, number: OptionNumber, value: Value) -> Result<(), Failure> {
-        self.find_open(id)?.set_option(number, value)
+        self.find_open(id)?.options().set(number, value)
     }
 
     /// The value of an option of a socket.
     pub fn option(&self, id: i32, number: OptionNumber) -> Result<Value, Failure> {
-        self.find_open(id)?.option(number)
+        self.find_open(id)?.options().get(number)
     }
 
     /// The statistics of a connection. With `clear`, a new interval begins.

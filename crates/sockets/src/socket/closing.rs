@@ -1,159 +1,46 @@
-//! Closing a socket.
+//! The end of a connection that this end closes.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use punctual::Phase;
 
-use super::group::Members;
-use super::{Socket, SocketState, Stage};
-use crate::code::Code;
-use crate::event_set::EventSet;
-use crate::events::Events;
+use super::core::Core;
+use super::link::Link;
 use crate::options::{OptionNumber, Options, Value};
-use crate::readiness::now;
 
 /// The time that a driver gets to tell the peer that the connection is closed.
-const FAREWELL: Duration = Duration::from_millis(100);
+pub(super) const FAREWELL: Duration = Duration::from_millis(100);
 
-impl Socket {
-    /// Closes the socket. A socket with a linger time whose calls block waits until its data are
-    /// sent, at most for that time. The peer has been told when this returns: the program may end.
-    pub(crate) fn close(&self) {
-        let lingers = linger_time(&self.lock().options);
-        let waits = lingers.is_zero() || self.settings.send_blocks();
-        let Some(before) = self.begin_close() else { return };
-        if before == SocketState::Connected && waits {
-            self.await_farewell(lingers + FAREWELL);
-            self.lock().stage = Stage::Closed(now());
-        }
-        self.start_reaper();
-    }
+/// Whether the last packets of a closed connection have been sent.
+#[derive(Debug, Default)]
+pub(super) struct Farewell {
+    sent: AtomicBool,
+}
 
-    /// Closes the socket and waits for nothing.
-    pub(crate) fn close_behind(&self) {
-        if self.begin_close().is_some() {
-            self.start_reaper();
-        }
-    }
-
-    /// Closes the socket without lingering, since the library ends; also one that lingers already.
-    /// Returns whether the peer is to be told.
-    pub(crate) fn close_at_once(&self) -> bool {
-        let before = self.begin_close();
-        let Some(link) = self.link.get() else { return false };
-        link.begin_abort();
-        before != Some(SocketState::Broken)
-    }
-
-    /// Closes the socket, unless it is closed. Returns the state that it had.
-    fn begin_close(&self) -> Option<SocketState> {
-        let mut state = self.lock();
-        if matches!(state.stage, Stage::Closed(_)) {
-            return None;
-        }
-        self.closed.store(true, Ordering::Relaxed);
-        let stage = std::mem::replace(&mut state.stage, Stage::Closed(now()));
-        let local = state.local.take();
-        let group = state.members.as_ref().and_then(Members::group).cloned();
-        drop(state);
-        let before = stage.state();
-        if let Stage::Listening(listening) = &stage {
-            listening.stop();
-            // Not before: another socket may listen from now on.
-            local.iter().for_each(|local| local.end_listening());
-        }
-        // A call that was under way is taken back when its connection is dropped with the stage.
-        drop(stage);
-        self.readiness.wake();
-        self.readiness.unsubscribe_all(self.id);
-        match (self.link.get(), group) {
-            (Some(link), _) if before == SocketState::Connected => link.begin_close(),
-            // Its links are still called.
-            (None, Some(group)) => group.begin_close(),
-            _ => {}
-        }
-        Some(before)
-    }
-
-    /// Waits until the last packets of a closed connection have been sent, at most for `time`.
-    pub(crate) fn await_farewell(&self, time: Duration) {
-        let deadline = now() + time;
+impl Farewell {
+    /// Waits until the last packets have been sent, at most until `deadline`.
+    pub(super) fn wait(&self, core: &Core, deadline: Instant) {
         loop {
-            let mark = self.readiness.mark();
-            if self.has_ended.load(Ordering::Acquire) || !self.readiness.wait(mark, Some(deadline))
-            {
+            let mark = core.mark();
+            let sent = self.sent.load(Ordering::Acquire);
+            if sent || !core.readiness.wait(mark, Some(deadline)) {
                 return;
             }
         }
     }
 
-    /// The driver has sent the last packets of a connection.
-    pub(super) fn note_farewell(&self) {
-        let ended = self.link.get().is_none_or(|it| matches!(it.phase(), Phase::Closed(_)));
-        self.has_ended.fetch_or(ended, Ordering::Release);
-        self.readiness.wake();
-    }
-
-    /// Subscribes a set to the events of the socket.
-    pub(crate) fn subscribe(&self, set: &Arc<EventSet>, wanted: Events) {
-        // Readability is kept up to date only where somebody reads or waits: it is read afresh.
-        if self.is_connected()
-            && let Some(link) = self.link.get()
-            && link.readiness().readable
-        {
-            self.readiness.raise(self.id, Events::IN);
-        }
-        self.readiness.subscribe(self.id, set, wanted);
-        // Another thread may have closed the socket meanwhile. The set must not keep it.
-        if self.is_known_closed() {
-            self.readiness.unsubscribe(self.id, set);
-        }
-    }
-
-    /// Whether the socket is closed. It is read by every call.
-    pub(crate) fn is_known_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
-    }
-
-    /// Whether the socket is closed, and since when.
-    pub(crate) fn closed_since(&self) -> Option<Instant> {
-        match self.lock().stage {
-            Stage::Closed(since) => Some(since),
-            _ => None,
-        }
-    }
-
-    /// Closes a socket that broke before `before` and whose data have been read, or one that broke
-    /// before `long_before`: nobody uses it. Returns whether it is broken or was, and must be
-    /// looked at again.
-    pub(crate) fn close_if_abandoned(&self, before: Instant, long_before: Instant) -> bool {
-        let since = match self.lock().stage {
-            Stage::Broken(since) => since,
-            _ => return false,
-        };
-        let is_drained = self.readiness.events().any(Events::ERR);
-        if since < long_before || since < before && is_drained {
-            self.begin_close();
-        }
-        true
-    }
-
-    /// The error of a call on a socket that is not connected.
-    pub(super) fn not_connected(&self) -> Code {
-        match self.lock().stage {
-            Stage::Closed(_) => Code::ConnectionLost,
-            _ => Code::NotConnected,
-        }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        matches!(self.lock().stage, Stage::Closed(_))
+    /// The phase of the closed connection may have changed: the driver may have sent the last
+    /// packets.
+    pub(super) fn follow(&self, core: &Core) {
+        let ended = core.link().map(Link::phase).is_none_or(|it| matches!(it, Phase::Closed(_)));
+        self.sent.fetch_or(ended, Ordering::Release);
+        core.readiness.wake();
     }
 }
 
-fn linger_time(options: &Options) -> Duration {
+/// The time for which a socket with these options sends its data after it was closed.
+pub(super) fn linger_time(options: &Options) -> Duration {
     match options.get(OptionNumber::LINGER) {
         Some(Value::Linger { on, seconds }) if on != 0 => {
             Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
@@ -164,17 +51,41 @@ fn linger_time(options: &Options) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
 
     use super::*;
+    use crate::code::Code;
+    use crate::event_set::EventSet;
+    use crate::events::Events;
+    use crate::readiness::now;
     use crate::testing::{assert_fails, listener, pair, receive, send, set, until};
     use crate::{Failure, Library, MessageControl, SocketState};
+
+    #[test]
+    fn a_socket_without_a_connection_has_nothing_to_send_at_its_end() {
+        let (core, farewell) = (Core::new(1, &Options::default()), Farewell::default());
+        farewell.wait(&core, now());
+        assert!(!farewell.sent.load(Ordering::Acquire), "nobody has told of the end");
+        farewell.follow(&core);
+        farewell.wait(&core, now() + Duration::from_secs(3_600));
+        assert!(farewell.sent.load(Ordering::Acquire));
+    }
+
+    #[test]
+    fn a_socket_lingers_only_if_it_is_told_to() {
+        let mut options = Options::default();
+        options.set(OptionNumber::LINGER, Value::Linger { on: 0, seconds: 9 }).unwrap();
+        assert_eq!(linger_time(&options), Duration::ZERO);
+        options.set(OptionNumber::LINGER, Value::Linger { on: 1, seconds: 9 }).unwrap();
+        assert_eq!(linger_time(&options), Duration::from_secs(9));
+    }
 
     /// Waits until a thread sleeps in a call on this socket.
     fn until_somebody_waits(library: &Library, id: i32) {
         let socket = library.find(id).unwrap();
-        until("a thread waits", || socket.readiness.has_waiting().then_some(()));
+        until("a thread waits", || socket.core.readiness.has_waiting().then_some(()));
     }
 
     #[test]
@@ -276,7 +187,7 @@ mod tests {
             until_somebody_waits(&library, idle.accepted);
             until_somebody_waits(&library, ends.caller);
             let listener = library.find(idle.listener).unwrap();
-            until("a set waits", || listener.readiness.has_sets().then_some(()));
+            until("a set waits", || listener.core.readiness.has_sets().then_some(()));
             drop(listener);
             library.shut_down();
             lingering.join().unwrap();
@@ -309,7 +220,7 @@ mod tests {
         send(&library, ends.caller, b"not due yet");
         let socket = library.find(ends.accepted).unwrap();
         until("it has come", || {
-            (socket.option(OptionNumber::RCVDATA).unwrap() != Value::Int(0)).then_some(())
+            (socket.options().get(OptionNumber::RCVDATA).unwrap() != Value::Int(0)).then_some(())
         });
         library.close(ends.caller);
         until("it is broken", || (socket.state() == SocketState::Broken).then_some(()));

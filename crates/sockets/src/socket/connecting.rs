@@ -1,20 +1,16 @@
-//! Calling a listener, and the end of a connection.
+//! Calling a listener, or meeting another caller.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use punctual::{CloseReason, Phase, Socket as Connection};
+use punctual::CloseReason;
 
-use super::link::{Carrier, Link};
-use super::{Socket, Stage, State};
+use super::link::Carrier;
+use super::{Socket, Stage};
 use crate::code::{Code, Failure};
-use crate::events::Events;
+use crate::library::Library;
 use crate::options::OptionNumber;
-use crate::readiness::now;
-use crate::reaper::Reaper;
-use crate::reject;
 
 /// Is told when a call has failed or a connection has broken: the number of the socket, the error,
 /// the peer's address, and the token of a group's link (-1 without one).
@@ -25,6 +21,20 @@ impl ConnectHook {
     /// A hook that calls `hook`.
     pub fn new(hook: impl Fn(i32, Code, SocketAddr, i32) + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
+    }
+
+    /// Runs the hook on a thread of its own: it may take its time. A connection that is no link of a
+    /// group has no token.
+    pub(super) fn run(
+        self,
+        library: &Library,
+        id: i32,
+        code: Code,
+        remote: SocketAddr,
+        token: Option<i32>,
+    ) {
+        let token = token.unwrap_or(NO_TOKEN);
+        library.runtime().spawn_blocking(move || (self.0)(id, code, remote, token));
     }
 }
 
@@ -43,20 +53,19 @@ pub(super) struct Connecting {
     pub(super) remote: SocketAddr,
 }
 
-impl Socket {
-    /// Sets the hook that is told of failures.
-    pub(crate) fn set_connect_hook(&self, hook: Option<ConnectHook>) {
-        self.lock().connect_hook = hook;
-    }
+/// The calls of a socket.
+#[derive(Debug)]
+pub(crate) struct Caller<'a>(pub(super) &'a Socket);
 
+impl Caller<'_> {
     /// Calls the listener at `remote`, or meets it there. A socket whose calls block waits for the
     /// answer.
     pub(crate) fn connect(&self, remote: SocketAddr) -> Result<(), Failure> {
-        let blocks = self.settings.receive_blocks();
-        self.begin_connecting(remote, blocks)?;
+        let blocks = self.0.core.settings.receive_blocks();
+        self.begin(remote, blocks)?;
         // The answer may have come before the watcher did.
-        self.follow_phase();
-        if blocks { self.await_connection() } else { Ok(()) }
+        self.0.follow_phase();
+        if blocks { self.await_answer() } else { Ok(()) }
     }
 
     /// Binds the socket to `local` first, then calls.
@@ -65,22 +74,22 @@ impl Socket {
         local: SocketAddr,
         remote: SocketAddr,
     ) -> Result<(), Failure> {
-        self.bind(local)?;
+        self.0.bind(local)?;
         self.connect(remote)
     }
 
     /// Meets the socket at `remote`, which calls this one at the same time.
     pub(crate) fn meet(&self, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
-        self.set_option(OptionNumber::RENDEZVOUS, crate::Value::Bool(true))?;
+        self.0.options().set(OptionNumber::RENDEZVOUS, crate::Value::Bool(true))?;
         self.connect_from(local, remote)
     }
 
-    fn begin_connecting(&self, remote: SocketAddr, blocks: bool) -> Result<(), Failure> {
-        let mut state = self.lock();
+    fn begin(&self, remote: SocketAddr, blocks: bool) -> Result<(), Failure> {
+        let mut state = self.0.lock();
         let meets = state.options.is_on(OptionNumber::RENDEZVOUS);
         match state.stage {
             Stage::Init if meets => return Err(Code::RendezvousUnbound.into()),
-            Stage::Init => self.open(&mut state, any_address(remote))?,
+            Stage::Init => self.0.open(&mut state, any_address(remote))?,
             Stage::Opened => {}
             Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
             _ => return Err(Code::Connected.into()),
@@ -90,7 +99,7 @@ impl Socket {
             return Err(Code::InvalidParameter.into());
         }
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
-        let library = self.library()?;
+        let library = self.0.library()?;
         let _runtime = library.runtime().enter();
         let port = local.port(library.runtimes())?;
         let begun = match meets {
@@ -98,148 +107,32 @@ impl Socket {
             true => port.begin_rendezvous(remote, config),
         };
         let connection = begun.map_err(|error| begin_failure(&error))?;
-        connection.watch(self.watcher());
+        connection.watch(self.0.watcher());
         let carrier = Carrier::Connection(connection);
         state.stage = Stage::Connecting(Connecting { carrier, blocks, remote });
-        self.note_reject_reason(0);
-        self.note_opened();
+        self.0.note_reject_reason(0);
+        self.0.core.note_opened();
         Ok(())
     }
 
     /// Waits until the call has been answered.
-    pub(super) fn await_connection(&self) -> Result<(), Failure> {
+    pub(super) fn await_answer(&self) -> Result<(), Failure> {
         loop {
-            let mark = self.readiness.mark();
+            let mark = self.0.core.mark();
             {
-                let mut state = self.lock();
+                let mut state = self.0.lock();
                 match &state.stage {
                     Stage::Connecting(_) => {}
                     Stage::Closed(_) => return Err(Code::ClosedWhileConnecting.into()),
                     // It may have been established, and have ended since.
-                    _ if self.link.get().is_some() => return Ok(()),
+                    _ if self.0.core.link().is_some() => return Ok(()),
                     _ => {
                         let failure = state.failure.take();
                         return Err(failure.unwrap_or(Code::ConnectionFailed.into()));
                     }
                 }
             }
-            self.readiness.wait(mark, None);
-        }
-    }
-
-    /// Takes over a change of the connection's phase.
-    pub(super) fn follow_phase(&self) {
-        let mut state = self.lock();
-        match &state.stage {
-            Stage::Connecting(call) => match call.carrier.phase() {
-                Phase::Connecting => {}
-                Phase::Connected => {
-                    self.establish(&mut state);
-                    drop(state);
-                    self.announce_connection();
-                }
-                Phase::Closed(_) if call.carrier.was_connected() => {
-                    self.establish(&mut state);
-                    drop(state);
-                    self.announce_connection();
-                    self.follow_phase();
-                }
-                Phase::Closed(reason) => self.fail(state, &reason),
-            },
-            Stage::Connected => {
-                let phase = self.link.get().map(Link::phase);
-                if matches!(phase, Some(Phase::Closed(_))) {
-                    self.break_off(state);
-                }
-            }
-            Stage::Closed(_) => self.note_farewell(),
-            _ => {}
-        }
-    }
-
-    /// The call was accepted.
-    fn establish(&self, state: &mut State) {
-        let Stage::Connecting(call) = std::mem::replace(&mut state.stage, Stage::Connected) else {
-            return;
-        };
-        self.adopt(state, call.carrier);
-    }
-
-    /// Takes an established connection over.
-    pub(super) fn adopt(&self, state: &mut State, carrier: Carrier) {
-        // A socket connects once: a second link would be an error of this library.
-        if self.link.set(Link::new(carrier)).is_ok() {
-            state.stage = Stage::Connected;
-            self.readiness.raise(self.id, Events::OUT);
-        }
-    }
-
-    /// Tells of a new connection, without the lock of the state: a group that is asked for its
-    /// readiness runs its watcher, which takes the lock, and so may the handler of the log.
-    pub(super) fn announce_connection(&self) {
-        tracing::info!("socket {} is connected", self.id);
-        if self.link.get().is_some_and(|link| link.readiness().readable) {
-            self.readiness.raise(self.id, Events::IN);
-        }
-    }
-
-    /// The call has failed. A socket whose call blocks can call again.
-    fn fail(&self, mut state: std::sync::MutexGuard<'_, State>, reason: &CloseReason) {
-        self.note_reject_reason(reject::of_close(reason));
-        let code = connect_code(reason);
-        let Stage::Connecting(call) = std::mem::replace(&mut state.stage, Stage::Opened) else {
-            return;
-        };
-        state.failure = Some(code.into());
-        if !call.blocks {
-            state.stage = Stage::Broken(now());
-        }
-        let hook = state.connect_hook.clone();
-        drop(state);
-        tracing::error!("the call to {} has failed: {reason}", call.remote);
-        if call.blocks {
-            self.readiness.wake();
-        } else {
-            self.readiness.raise(self.id, Events::BROKEN);
-            self.start_reaper();
-        }
-        // A thread that waits for the answer hears of a refusal itself.
-        if !call.blocks || code == Code::NoServer {
-            self.run_hook_with(hook, self.id, code, call.remote, NO_TOKEN);
-        }
-    }
-
-    /// The connection has ended.
-    fn break_off(&self, mut state: std::sync::MutexGuard<'_, State>) {
-        state.stage = Stage::Broken(now());
-        self.broken.store(true, Ordering::Relaxed);
-        let hook = state.connect_hook.clone();
-        drop(state);
-        self.announce_break();
-        self.start_reaper();
-        let remote = self.link.get().and_then(Link::connection).map(Connection::peer_addr);
-        if let Some(remote) = remote {
-            self.run_hook_with(hook, self.id, Code::ConnectionLost, remote, NO_TOKEN);
-        }
-    }
-
-    pub(super) fn start_reaper(&self) {
-        if let Some(library) = self.library.upgrade() {
-            Reaper::start(&library);
-        }
-    }
-
-    /// Runs a hook on a thread of its own: it may take its time.
-    pub(super) fn run_hook_with(
-        &self,
-        hook: Option<ConnectHook>,
-        id: i32,
-        code: Code,
-        remote: SocketAddr,
-        token: i32,
-    ) {
-        if let (Some(ConnectHook(hook)), Some(library)) = (hook, self.library.upgrade()) {
-            library.runtime().spawn_blocking(move || hook(id, code, remote, token));
+            self.0.core.readiness.wait(mark, None);
         }
     }
 }
@@ -280,8 +173,10 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::events::Events;
+    use crate::reject;
     use crate::testing::{any_port, assert_fails, listener, pair, receive, send, set, until};
-    use crate::{Library, SocketState, Wanted};
+    use crate::{SocketState, Wanted};
 
     /// The events of a socket in a set of its own.
     fn events(library: &Library, set: i32) -> Vec<(i32, Events)> {

@@ -11,11 +11,15 @@ use super::Socket;
 use super::control::MessageControl;
 use crate::code::{Code, Failure};
 
-impl Socket {
+/// Files over the connection of a socket. They wait, whatever the options of the socket say.
+#[derive(Debug)]
+pub(crate) struct Files<'a>(pub(super) &'a Socket);
+
+impl Files<'_> {
     /// Sends `size` bytes of the file at `path` from `offset` on, in blocks of `block` bytes; all
     /// bytes up to the end of the file if `size` is negative. It waits for room whatever the
     /// options say. Returns the number of bytes, and moves `offset` behind them.
-    pub(crate) fn send_file(
+    pub(crate) fn send(
         &self,
         path: &Path,
         offset: &mut i64,
@@ -48,11 +52,11 @@ impl Socket {
 
     fn send_all(&self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
-            let mark = self.readiness().mark();
-            match self.send(data, &mut MessageControl::default()) {
+            let mark = self.0.readiness().mark();
+            match self.0.send(data, &mut MessageControl::default()) {
                 Ok(sent) => data = &data[sent..],
                 Err(failure) if may_repeat(failure.code) => {
-                    self.readiness().wait(mark, None);
+                    self.0.readiness().wait(mark, None);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -64,7 +68,7 @@ impl Socket {
     /// in blocks of `block` bytes. It waits for data whatever the options say, and ends early with
     /// the stream. Returns the number of bytes, and moves `offset` behind them. If the file cannot
     /// be written, the peer is told.
-    pub(crate) fn receive_file(
+    pub(crate) fn receive(
         &self,
         path: &Path,
         offset: &mut i64,
@@ -91,7 +95,7 @@ impl Socket {
                 break;
             }
             if let Err(error) = file.write_all(&buffer[..read]) {
-                self.tell_file_error();
+                self.tell_error();
                 return Err(Failure::of_system(Code::WritePermission, &error));
             }
             left -= read as u64;
@@ -103,26 +107,26 @@ impl Socket {
 
     fn receive_waiting(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
         loop {
-            let mark = self.readiness().mark();
+            let mark = self.0.readiness().mark();
             let buffer = UninitSlice::new(buffer);
-            match self.receive(buffer, &mut MessageControl::default()) {
+            match self.0.receive(buffer, &mut MessageControl::default()) {
                 Err(failure) if may_repeat(failure.code) => {
-                    self.readiness().wait(mark, None);
+                    self.0.readiness().wait(mark, None);
                 }
                 done => return done,
             }
         }
     }
 
-    fn tell_file_error(&self) {
-        if let Some(connection) = self.link.get().and_then(super::link::Link::connection) {
+    fn tell_error(&self) {
+        if let Some(connection) = self.0.core.link().and_then(super::link::Link::connection) {
             connection.tell_error(PeerError::FILE);
         }
     }
 
     /// Fails if the socket carries live messages, which files are not.
     fn check_stream(&self) -> Result<(), Failure> {
-        let link = self.link.get().ok_or_else(|| self.not_connected())?;
+        let link = self.0.core.connected()?;
         match link.mode {
             Transmission::Live => Err(Code::InvalidBufferCall.into()),
             Transmission::Messages | Transmission::Stream => Ok(()),

@@ -1,11 +1,10 @@
 //! Groups: one stream over several links.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use punctual::{Error, Group, GroupKind, GroupLink, LinkId, LinkReport, LinkState};
 
-use super::connecting::{Connecting, any_address, connect_code};
+use super::connecting::{Caller, Connecting, any_address, connect_code};
 use super::link::{Carrier, Link};
 use super::{Socket, SocketState, Stage, State};
 use crate::code::{Code, Failure};
@@ -97,6 +96,82 @@ impl Members {
         self.group.as_ref()
     }
 
+    /// The number of the kind of the group.
+    pub(super) const fn kind_number(&self) -> i32 {
+        match self.kind {
+            GroupKind::Broadcast => BROADCAST,
+            GroupKind::Backup => BACKUP,
+            GroupKind::Balance => BALANCE,
+        }
+    }
+
+    /// Adds a link that is called. Returns the numbers of the calls that failed before and are
+    /// repeated by it: a program that calls again and again needs to know of the last failure
+    /// alone.
+    fn add(&mut self, member: Member) -> Vec<i32> {
+        let (remote, token) = (member.remote, member.token);
+        let is_repeated = |it: &mut Member| {
+            let failed = it.link.is_none() && it.error.is_some();
+            failed && it.remote == remote && it.token == token
+        };
+        let repeated = self.members.extract_if(.., is_repeated).map(|it| it.id).collect();
+        self.members.push(member);
+        repeated
+    }
+
+    /// Removes a link. Returns its number in the group, if it has one; `None` if it is unknown.
+    fn remove(&mut self, id: i32) -> Option<Option<LinkId>> {
+        let index = self.members.iter().position(|member| member.id == id)?;
+        Some(self.members.remove(index).link)
+    }
+
+    /// Notes the result of a call. Returns the peer's address and the token of the link.
+    fn note(
+        &mut self,
+        id: i32,
+        link: Option<LinkId>,
+        error: Option<Code>,
+    ) -> Option<(SocketAddr, i32)> {
+        if let Some(link) = link {
+            self.assign(id, link);
+        }
+        let member = self.members.iter_mut().find(|it| it.id == id)?;
+        member.error = error;
+        Some((member.remote, member.token))
+    }
+
+    /// Takes over the reports of all links of the group. A link that called this end gets a
+    /// `number`. Returns the links that are there, and the numbers of those that have ended: they
+    /// are gone, as in libsrt.
+    fn follow(
+        &mut self,
+        mut reports: Vec<LinkReport>,
+        number: impl Fn() -> Option<i32>,
+    ) -> (Vec<MemberInfo>, Vec<i32>) {
+        for report in &reports {
+            if self.find(report).is_none()
+                && let Some(id) = number()
+            {
+                let (link, remote) = (Some(report.id), report.remote);
+                let weight = report.weight;
+                self.members.push(Member { id, link, remote, weight, token: -1, error: None });
+            }
+        }
+        let (mut infos, mut ended) = (Vec::new(), Vec::new());
+        self.members.retain(|member| {
+            let report = reports.iter().position(|it| Some(it.id) == member.link);
+            let report = report.map(|index| reports.swap_remove(index));
+            let is_there = report.is_some() || member.link.is_none();
+            if is_there {
+                infos.push(member.info(report.as_ref()));
+            } else {
+                ended.push(member.id);
+            }
+            is_there
+        });
+        (infos, ended)
+    }
+
     /// Whether no link can come any more: each has failed.
     fn all_have_failed(&self) -> bool {
         self.members.iter().all(|member| member.error.is_some())
@@ -134,33 +209,14 @@ pub(crate) const fn kind(number: i32) -> Option<GroupKind> {
     }
 }
 
-const fn kind_number(kind: GroupKind) -> i32 {
-    match kind {
-        GroupKind::Broadcast => BROADCAST,
-        GroupKind::Backup => BACKUP,
-        GroupKind::Balance => BALANCE,
-    }
-}
+/// The links of a socket that is a group.
+#[derive(Debug)]
+pub(crate) struct GroupLinks<'a>(pub(super) &'a Socket);
 
-impl Socket {
-    /// Makes a new socket a group of this kind.
-    pub(crate) fn become_group(&self, kind: GroupKind) {
-        self.lock().members = Some(Members::new(kind));
-    }
-
-    /// Whether the socket is a group.
-    pub(crate) fn is_group(&self) -> bool {
-        self.lock().members.is_some()
-    }
-
-    /// The number of the kind of the group that the socket is; 0 for a single connection.
-    pub(super) fn group_type(&self) -> i32 {
-        self.lock().members.as_ref().map_or(0, |members| kind_number(members.kind))
-    }
-
+impl GroupLinks<'_> {
     /// Calls over links of a group. If the calls of the group block, it waits for the first link.
     /// Returns the number of a link that is established, or of the last one that is called.
-    pub(crate) fn connect_links(
+    pub(crate) fn connect(
         &self,
         calls: &[LinkCall],
         started: &mut Vec<(i32, Code)>,
@@ -168,37 +224,37 @@ impl Socket {
         if calls.is_empty() {
             return Err(Code::InvalidParameter.into());
         }
-        let group = self.open_group()?;
+        let group = self.open()?;
         for call in calls {
-            let begun = self.begin_link(&group, call);
+            let begun = self.begin(&group, call);
             started.push(begun.map_or_else(|failure| (-1, failure.code), |id| (id, Code::Success)));
         }
         let last = started.iter().rev().find(|(_, code)| *code == Code::Success);
         let Some(&(last, _)) = last else { return Err(Code::ConnectionLost.into()) };
-        self.follow_phase();
-        if !self.settings.receive_blocks() || self.link.get().is_some() {
+        self.0.follow_phase();
+        if !self.0.core.settings.receive_blocks() || self.0.core.link().is_some() {
             return Ok(last);
         }
-        self.await_connection().map_err(|_| Failure::from(Code::ConnectionLost))?;
-        let members = self.members();
+        Caller(self.0).await_answer().map_err(|_| Failure::from(Code::ConnectionLost))?;
+        let members = self.list();
         let up = members.iter().find(|member| member.socket == SocketState::Connected);
         Ok(up.map_or(last, |member| member.id))
     }
 
-    /// Calls over one link: see [`connect_links`](Self::connect_links).
-    pub(crate) fn connect_link(
+    /// Calls over one link: see [`connect`](Self::connect).
+    pub(crate) fn connect_one(
         &self,
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Result<i32, Failure> {
         let call = LinkCall { local, remote, weight: 0, token: -1, options: Vec::new() };
-        self.connect_links(&[call], &mut Vec::new())
+        self.connect(&[call], &mut Vec::new())
     }
 
     /// The group of links, opened if it is not.
-    fn open_group(&self) -> Result<Group, Failure> {
-        let mut state = self.lock();
-        let blocks = self.settings.receive_blocks();
+    fn open(&self) -> Result<Group, Failure> {
+        let mut state = self.0.lock();
+        let blocks = self.0.core.settings.receive_blocks();
         let State { stage, options, members, .. } = &mut *state;
         let members = members.as_mut().ok_or(Code::InvalidParameter)?;
         match (&*stage, &members.group) {
@@ -207,23 +263,23 @@ impl Socket {
             _ => {}
         }
         let config = options.config().map_err(|_| Code::InvalidParameter)?;
-        let library = self.library()?;
+        let library = self.0.library()?;
         let _runtime = library.runtime().enter();
         let opened = Group::open(members.kind, config).map_err(|_| Code::InvalidParameter)?;
-        opened.watch(self.watcher());
+        opened.watch(self.0.watcher());
         members.group = Some(opened.clone());
         let (carrier, remote) = (Carrier::Group(opened.clone()), any_address_of_v4());
         *stage = Stage::Connecting(Connecting { carrier, blocks, remote });
         drop(state);
-        self.note_opened();
+        self.0.core.note_opened();
         Ok(opened)
     }
 
     /// Begins the call over one link. Returns its number.
-    fn begin_link(&self, group: &Group, call: &LinkCall) -> Result<i32, Failure> {
-        let library = self.library()?;
-        let id = library.reserve_number(self.id);
-        let mut state = self.lock();
+    fn begin(&self, group: &Group, call: &LinkCall) -> Result<i32, Failure> {
+        let library = self.0.library()?;
+        let id = library.reserve_number(self.0.core.id());
+        let mut state = self.0.lock();
         let mut options = state.options.clone();
         for (number, value) in &call.options {
             options.set(*number, value.clone())?;
@@ -236,121 +292,84 @@ impl Socket {
         };
         let (remote, weight, token) = (call.remote, call.weight, call.token);
         let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
-        // A program that calls again and again needs to know of the last failure alone.
-        let is_repeated = |it: &Member| it.link.is_none() && it.error.is_some();
-        let failed = |it: &mut Member| is_repeated(it) && it.remote == remote && it.token == token;
-        let repeated: Vec<_> = members.members.extract_if(.., failed).collect();
-        members.members.push(Member { id, link: None, remote, weight, token, error: None });
+        let repeated = members.add(Member { id, link: None, remote, weight, token, error: None });
         drop(state);
-        library.forget_links(repeated.iter().map(|member| member.id));
+        library.forget_links(repeated);
         let runtime = library.runtimes().for_port();
         let entered = runtime.enter();
         let attempt = group.add_link(link);
         drop(entered);
-        if let Some(this) = self.this.upgrade() {
+        if let Some(this) = self.0.this.upgrade() {
             library.runtime().spawn(async move {
                 let result = attempt.await.unwrap_or(Err(Error::Stopped));
-                this.note_link(id, result);
+                GroupLinks(&this).note(id, result);
             });
         }
         Ok(id)
     }
 
     /// Takes in the result of the first call over a link.
-    fn note_link(self: &Arc<Self>, id: i32, result: Result<LinkId, Error>) {
-        let mut state = self.lock();
+    fn note(&self, id: i32, result: Result<LinkId, Error>) {
+        let mut state = self.0.lock();
         let hook = state.connect_hook.clone();
         let Some(members) = &mut state.members else { return };
-        if let Ok(link) = result {
-            members.assign(id, link);
-        }
-        let Some(member) = members.members.iter_mut().find(|it| it.id == id) else { return };
-        let (remote, token) = (member.remote, member.token);
-        let code = result.err().map(|error| link_code(&error));
-        member.error = code;
+        let code = result.as_ref().err().map(link_code);
+        let Some((remote, token)) = members.note(id, result.ok(), code) else { return };
         let all_failed = members.all_have_failed();
         let group = members.group.clone();
         let failed = all_failed && matches!(state.stage, Stage::Connecting(_));
         if failed {
-            let failure = Failure::from(Code::ConnectionLost);
             state.stage = Stage::Broken(now());
-            state.failure = Some(failure);
+            state.failure = Some(Code::ConnectionLost.into());
         }
         drop(state);
-        if let Some(code) = code {
-            self.run_hook_with(hook, id, code, remote, token);
+        if let (Some(code), Some(hook), Ok(library)) = (code, hook, self.0.library()) {
+            hook.run(&library, id, code, remote, Some(token));
         }
         if failed {
             if let Some(group) = group {
                 group.begin_close();
             }
-            self.readiness.raise(self.id, Events::BROKEN);
+            self.0.core.raise(Events::BROKEN);
         }
     }
 
     /// The links of the group.
-    pub(crate) fn members(&self) -> Vec<MemberInfo> {
-        let group = self.link.get().and_then(Link::group).cloned();
-        let mut state = self.lock();
+    pub(crate) fn list(&self) -> Vec<MemberInfo> {
+        let group = self.0.core.link().and_then(Link::group).cloned();
+        let mut state = self.0.lock();
         let Some(members) = &mut state.members else { return Vec::new() };
         let group = group.or_else(|| members.group.clone());
-        let mut reports = group.map(|group| group.links()).unwrap_or_default();
-        if let Ok(library) = self.library() {
-            for report in &reports {
-                if members.find(report).is_none() {
-                    // A link that called this end.
-                    members.members.push(Member {
-                        id: library.reserve_number(self.id),
-                        link: Some(report.id),
-                        remote: report.remote,
-                        weight: report.weight,
-                        token: -1,
-                        error: None,
-                    });
-                }
-            }
-        }
-        let mut infos = Vec::new();
-        let mut ended = Vec::new();
-        members.members.retain(|member| {
-            let report = reports.iter().position(|it| Some(it.id) == member.link);
-            let report = report.map(|index| reports.swap_remove(index));
-            // A link that has ended is gone, as in libsrt.
-            let is_there = report.is_some() || member.link.is_none();
-            if is_there {
-                infos.push(member.info(report.as_ref()));
-            } else {
-                ended.push(member.id);
-            }
-            is_there
-        });
+        let reports = group.map(|group| group.links()).unwrap_or_default();
+        let library = self.0.library().ok();
+        let number = || library.as_ref().map(|library| library.reserve_number(self.0.id()));
+        let (infos, ended) = members.follow(reports, number);
         drop(state);
-        if let Ok(library) = self.library() {
+        if let Some(library) = library {
             library.forget_links(ended);
         }
         infos
     }
 
     /// Closes a link; the group does not call over it again.
-    pub(crate) fn close_member(&self, id: i32) {
-        let group = self.link.get().and_then(Link::group).cloned();
-        let mut state = self.lock();
+    pub(crate) fn close(&self, id: i32) {
+        let group = self.0.core.link().and_then(Link::group).cloned();
+        let mut state = self.0.lock();
         let Some(members) = &mut state.members else { return };
         let group = group.or_else(|| members.group.clone());
-        let Some(index) = members.members.iter().position(|member| member.id == id) else { return };
-        let member = members.members.remove(index);
+        let Some(link) = members.remove(id) else { return };
         drop(state);
-        if let Ok(library) = self.library() {
+        if let Ok(library) = self.0.library() {
             library.forget_links([id]);
         }
-        if let (Some(group), Some(link)) = (group, member.link) {
+        if let (Some(group), Some(link)) = (group, link) {
             group.remove_link(link);
         }
     }
 
     /// The state of a link's socket.
-    pub(crate) fn member_state(&self, id: i32) -> SocketState {
-        let member = self.members().into_iter().find(|member| member.id == id);
+    pub(crate) fn state(&self, id: i32) -> SocketState {
+        let member = self.list().into_iter().find(|member| member.id == id);
         member.map_or(SocketState::Nonexistent, |member| member.socket)
     }
 }
@@ -393,6 +412,8 @@ fn any_address_of_v4() -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::testing::{any_port, assert_fails, listener, receive, send, set, until};
     use crate::{Library, Value};
@@ -403,6 +424,21 @@ mod tests {
 
     fn call(remote: SocketAddr, weight: u16, token: i32) -> LinkCall {
         LinkCall { local: None, remote, weight, token, options: Vec::new() }
+    }
+
+    #[test]
+    fn a_call_that_is_repeated_replaces_the_one_that_failed() {
+        let mut members = Members::new(GroupKind::Broadcast);
+        let remote = any_port();
+        let called = |id, token| Member { id, link: None, remote, weight: 0, token, error: None };
+        assert_eq!(members.add(called(1, 7)), []);
+        assert_eq!(members.note(1, None, Some(Code::NoServer)), Some((remote, 7)));
+        assert!(members.all_have_failed());
+        assert_eq!(members.add(called(2, 8)), [], "another link");
+        assert_eq!(members.add(called(3, 7)), [1]);
+        assert_eq!((members.remove(1), members.remove(3)), (None, Some(None)));
+        let (infos, ended) = members.follow(Vec::new(), || None);
+        assert_eq!((infos.len(), infos[0].id, ended), (1, 2, vec![]));
     }
 
     /// A group of this kind that calls over each of these links.

@@ -199,6 +199,16 @@ impl Link {
         }
     }
 
+    /// The packets and payload bytes in the send buffer, and the time that they span in
+    /// milliseconds.
+    pub(super) fn send_buffer(&self) -> (usize, usize, i32) {
+        let statistics = self.statistics();
+        let packets = usize::try_from(statistics.send_buffer_packets).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(statistics.send_buffer_bytes).unwrap_or(usize::MAX);
+        let span = i32::try_from(statistics.send_buffer_span.as_millis()).unwrap_or(i32::MAX);
+        (packets, bytes, span)
+    }
+
     pub(super) fn configure(
         &self,
         change: impl Fn(Config) -> Result<Config, ConfigError>,

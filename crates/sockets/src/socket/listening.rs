@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use punctual::{IncomingCall, Listener, RawStreamId, RejectReason};
 
-use super::link::Carrier;
-use super::{Socket, Stage, State};
+use super::Socket;
+use super::connecting::ConnectHook;
+use super::core::Core;
 use crate::code::{Code, Failure};
 use crate::events::Events;
-use crate::options::OptionNumber;
+use crate::library::Library;
+use crate::options::Options;
+use crate::ports::LocalPort;
 use crate::reject;
 
 /// The reply of a listen hook that refuses a caller.
@@ -36,6 +39,12 @@ impl ListenHook {
     pub fn new(hook: impl Fn(i32, i32, SocketAddr, &[u8]) -> i32 + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
     }
+
+    /// Whether the hook allows the caller.
+    fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
+        let stream_id = received_stream_id(call.raw_stream_id());
+        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), stream_id) != REFUSE
+    }
 }
 
 impl fmt::Debug for ListenHook {
@@ -57,12 +66,94 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    fn new(listener: Listener, backlog: usize) -> Self {
+    /// A listener of which `backlog` connections may wait to be accepted.
+    pub(super) fn new(listener: Listener, backlog: usize) -> Self {
         Self {
             listener: Mutex::new(Some(listener)),
             backlog: AtomicUsize::new(backlog),
             queue: Mutex::default(),
             announced: AtomicUsize::new(0),
+        }
+    }
+
+    /// Lets another number of connections wait.
+    pub(super) fn set_backlog(&self, backlog: usize) {
+        self.backlog.store(backlog, Ordering::Relaxed);
+    }
+
+    /// Waits for a connection and takes it, if `room` bytes hold the peer's address. `core` is that
+    /// of the listening socket.
+    pub(super) fn accept(&self, core: &Core, room: Option<usize>) -> Result<Arc<Socket>, Failure> {
+        loop {
+            let mark = core.mark();
+            if core.is_closed() {
+                return Err(Code::ClosedWhileConnecting.into());
+            }
+            if let Some(socket) = self.try_accept(core, room)? {
+                return Ok(socket);
+            }
+            if !core.settings.receive_blocks() {
+                return Err(Code::AgainReceive.into());
+            }
+            core.readiness.wait(mark, None);
+        }
+    }
+
+    /// Takes a connection, if one waits. If `room` bytes do not hold the peer's address, it stays.
+    pub(super) fn try_accept(
+        &self,
+        core: &Core,
+        room: Option<usize>,
+    ) -> Result<Option<Arc<Socket>>, Failure> {
+        let mark = core.mark();
+        let mut queue = self.queue();
+        let needed = match queue.front().and_then(|socket| socket.caller_address()) {
+            Some(SocketAddr::V6(_)) => V6_ADDRESS,
+            _ => V4_ADDRESS,
+        };
+        if !queue.is_empty() && room.is_some_and(|room| room < needed) {
+            return Err(Code::InvalidParameter.into());
+        }
+        let socket = queue.pop_front();
+        let is_empty = queue.is_empty();
+        drop(queue);
+        if is_empty {
+            core.clear(Events::IN, mark);
+        }
+        Ok(socket)
+    }
+
+    /// Answers all callers of the listening socket `host`, in their order. One thread answers at a
+    /// time, and looks again for callers that were announced meanwhile, also by its own answers: a
+    /// group announces its further links.
+    pub(super) fn answer_all(&self, host: &Socket) {
+        let mut seen = 1;
+        if self.announced.fetch_add(seen, Ordering::SeqCst) > 0 {
+            return;
+        }
+        while seen > 0 {
+            self.answer_present(host);
+            seen = self.announced.fetch_sub(seen, Ordering::SeqCst) - seen;
+        }
+    }
+
+    fn answer_present(&self, host: &Socket) {
+        while let Some(call) = self.next_call() {
+            let is_full = self.queue().len() >= self.backlog.load(Ordering::Relaxed);
+            if is_full {
+                call.reject(RejectReason::BACKLOG);
+                continue;
+            }
+            let Ok(library) = host.library() else { return };
+            match host.admission().answer(&library, call) {
+                Answer::Accepted(socket) => {
+                    self.queue().push_back(socket);
+                    // Older programs that accept one call wait for room to send.
+                    host.core.raise(Events::IN | Events::OUT);
+                }
+                Answer::Joined => host.readiness().flash(host.id(), Events::UPDATE),
+                Answer::Refused => {}
+            }
         }
     }
 
@@ -85,8 +176,12 @@ impl Listening {
         listener.as_ref()?.try_incoming()
     }
 
+    /// The connections that wait, without those that ended and were collected before they were
+    /// accepted.
     fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Socket>>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.retain(|socket| !socket.is_known_closed());
+        queue
     }
 }
 
@@ -97,244 +192,53 @@ impl Drop for Listening {
     }
 }
 
-impl Socket {
-    /// Sets the hook that decides on callers.
-    pub(crate) fn set_listen_hook(&self, hook: Option<ListenHook>) -> Result<(), Failure> {
-        self.lock().listen_hook = hook;
-        Ok(())
-    }
-
-    /// Listens for calls; `backlog` of them may wait.
-    pub(crate) fn listen(&self, backlog: i32) -> Result<(), Failure> {
-        let backlog = usize::try_from(backlog).ok().filter(|&backlog| backlog > 0);
-        let backlog = backlog.ok_or(Code::InvalidParameter)?;
-        let mut state = self.lock();
-        match &state.stage {
-            Stage::Init => return Err(Code::NotBound.into()),
-            Stage::Opened => {}
-            Stage::Listening(listening) => {
-                listening.backlog.store(backlog, Ordering::Relaxed);
-                return Ok(());
-            }
-            Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
-            _ => return Err(Code::NotBound.into()),
-        }
-        if state.options.is_on(OptionNumber::RENDEZVOUS) {
-            return Err(Code::RendezvousNoServer.into());
-        }
-        let Some(local) = state.local.clone() else { return Err(Code::NotBound.into()) };
-        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
-        let library = self.library()?;
-        let listener = local.listen(library.runtimes(), config)?;
-        listener.watch(self.watcher());
-        state.stage = Stage::Listening(Arc::new(Listening::new(listener, backlog)));
-        drop(state);
-        // A caller may have come before the watcher did.
-        self.take_callers();
-        Ok(())
-    }
-
-    /// Waits for a connection and takes it, if `room` bytes hold the peer's address.
-    pub(crate) fn accept(&self, room: Option<usize>) -> Result<Arc<Self>, Failure> {
-        loop {
-            let mark = self.readiness.mark();
-            if let Some(socket) = self.try_accept(room)? {
-                return Ok(socket);
-            }
-            if !self.settings.receive_blocks() {
-                return Err(Code::AgainReceive.into());
-            }
-            self.readiness.wait(mark, None);
-            if self.is_closed() {
-                return Err(Code::ClosedWhileConnecting.into());
-            }
-        }
-    }
-
-    /// Takes a connection, if one waits. If `room` bytes do not hold the peer's address, it stays.
-    pub(crate) fn try_accept(&self, room: Option<usize>) -> Result<Option<Arc<Self>>, Failure> {
-        let mark = self.readiness.mark();
-        let listening = self.listening()?;
-        let mut queue = listening.queue();
-        forget_closed(&mut queue);
-        let needed = match queue.front().and_then(|socket| socket.caller_address()) {
-            Some(SocketAddr::V6(_)) => V6_ADDRESS,
-            _ => V4_ADDRESS,
-        };
-        if !queue.is_empty() && room.is_some_and(|room| room < needed) {
-            return Err(Code::InvalidParameter.into());
-        }
-        let socket = queue.pop_front();
-        let is_empty = queue.is_empty();
-        drop(queue);
-        if is_empty {
-            self.readiness.clear(self.id, Events::IN, mark);
-        }
-        Ok(socket)
-    }
-
-    fn listening(&self) -> Result<Arc<Listening>, Failure> {
-        match &self.lock().stage {
-            Stage::Listening(listening) => Ok(Arc::clone(listening)),
-            Stage::Closed(_) => Err(Code::InvalidSocket.into()),
-            _ => Err(Code::NotListening.into()),
-        }
-    }
-
-    /// Answers the callers that wait, if this socket listens.
-    pub(super) fn take_callers(&self) {
-        let state = self.lock();
-        let listening = match &state.stage {
-            Stage::Listening(listening) => Arc::clone(listening),
-            _ => return,
-        };
-        let has_hook = state.listen_hook.is_some();
-        drop(state);
-        let (Some(this), Some(library)) = (self.this.upgrade(), self.library.upgrade()) else {
-            return;
-        };
-        if has_hook {
-            // The hook may take its time, and the port's other connections must not wait for it.
-            library.runtime().spawn_blocking(move || this.answer_all(&listening));
-        } else {
-            self.answer_all(&listening);
-        }
-    }
-
-    /// Answers all callers, in their order. One thread answers at a time, and looks again for
-    /// callers that were announced meanwhile, also by its own answers: a group announces its
-    /// further links.
-    fn answer_all(&self, listening: &Listening) {
-        let mut seen = 1;
-        if listening.announced.fetch_add(seen, Ordering::SeqCst) > 0 {
-            return;
-        }
-        while seen > 0 {
-            self.answer_present(listening);
-            seen = listening.announced.fetch_sub(seen, Ordering::SeqCst) - seen;
-        }
-    }
-
-    fn answer_present(&self, listening: &Listening) {
-        while let Some(call) = listening.next_call() {
-            let mut queue = listening.queue();
-            forget_closed(&mut queue);
-            let is_full = queue.len() >= listening.backlog.load(Ordering::Relaxed);
-            drop(queue);
-            if is_full {
-                call.reject(RejectReason::BACKLOG);
-                continue;
-            }
-            if let Some(socket) = self.answer(call) {
-                listening.queue().push_back(socket);
-                // Older programs that accept one call wait for room to send.
-                self.readiness.raise(self.id, Events::IN | Events::OUT);
-            }
-        }
-    }
-
-    /// Answers one caller. Returns its connection if it was accepted.
-    fn answer(&self, call: IncomingCall) -> Option<Arc<Self>> {
-        let library = self.library.upgrade()?;
-        let (options, local, connect_hook, hook) = {
-            let state = self.lock();
-            let options = state.options.inherited(received_stream_id(call.raw_stream_id()));
-            let hook = state.listen_hook.clone();
-            (options, state.local.clone(), state.connect_hook.clone(), hook)
-        };
-        let is_link = call.group().is_some();
-        let socket = library.add_socket(options, is_link);
-        if !hook.is_none_or(|hook| hook.allows(&call, &socket)) {
-            call.reject(reject::of_application(socket.reject_reason()));
-            library.remove_socket(socket.id());
-            return None;
-        }
-        let accepted = socket.accept_call(call, local);
-        socket.lock().connect_hook = connect_hook;
-        match accepted {
-            Ok(true) => Some(socket),
-            Ok(false) => {
-                // A further link of a group.
-                self.readiness.flash(self.id, Events::UPDATE);
-                library.remove_socket(socket.id());
-                None
-            }
-            Err(_) => {
-                // A hook may have bound it.
-                socket.close_behind();
-                library.remove_socket(socket.id());
-                None
-            }
-        }
-    }
-
-    /// Accepts a caller as this socket. Returns `false` if it has joined a group.
-    fn accept_call(
-        &self,
-        call: IncomingCall,
-        local: Option<Arc<crate::ports::LocalPort>>,
-    ) -> Result<bool, Failure> {
-        let mut state = self.lock();
-        self.check_untouched(&state)?;
-        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
-        state.local = local;
-        drop(state);
-        let library = self.library()?;
-        let _runtime = library.runtime().enter();
-        let refused = |_| Failure::from(Code::ConnectionFailed);
-        let carrier = if call.group().is_some() {
-            match call.accept_group_with(config).map_err(refused)? {
-                Some(group) => {
-                    self.become_group(group.kind());
-                    Carrier::Group(group)
-                }
-                None => return Ok(false),
-            }
-        } else {
-            Carrier::Connection(call.accept_now(config).map_err(refused)?)
-        };
-        carrier.watch(self.watcher());
-        let mut state = self.lock();
-        if let Err(touched) = self.check_untouched(&state) {
-            // The watcher of the connection locks the state.
-            drop(state);
-            return Err(touched);
-        }
-        self.adopt(&mut state, carrier);
-        drop(state);
-        self.note_opened();
-        self.announce_connection();
-        // It may have ended before the watcher came.
-        self.follow_phase();
-        Ok(true)
-    }
-
-    /// Fails if the program has closed, bound or connected a socket that a hook told it of, before
-    /// the caller was accepted.
-    fn check_untouched(&self, state: &State) -> Result<(), Failure> {
-        match state.stage {
-            Stage::Init => Ok(()),
-            _ => Err(Code::InvalidOperation.into()),
-        }
-    }
+/// The terms on which a listening socket admits callers.
+#[derive(Debug)]
+pub(super) struct Admission {
+    /// The options of the listening socket.
+    pub(super) options: Options,
+    pub(super) local: Option<Arc<LocalPort>>,
+    pub(super) connect_hook: Option<ConnectHook>,
+    pub(super) listen_hook: Option<ListenHook>,
 }
 
-/// Forgets connections that ended and were collected before they were accepted.
-fn forget_closed(queue: &mut VecDeque<Arc<Socket>>) {
-    queue.retain(|socket| !socket.is_known_closed());
+/// The answer to a caller.
+#[derive(Debug)]
+enum Answer {
+    /// It is this socket now.
+    Accepted(Arc<Socket>),
+    /// It is a further link of a group.
+    Joined,
+    /// It was refused, or has failed.
+    Refused,
+}
+
+impl Admission {
+    /// Answers one caller.
+    fn answer(self, library: &Arc<Library>, call: IncomingCall) -> Answer {
+        let options = self.options.inherited(received_stream_id(call.raw_stream_id()));
+        let socket = library.add_socket(options, call.group().is_some());
+        if !self.listen_hook.is_none_or(|hook| hook.allows(&call, &socket)) {
+            call.reject(reject::of_application(socket.reject_reason()));
+            library.remove_socket(socket.id());
+            return Answer::Refused;
+        }
+        let accepted = socket.accept_call(call, self.local);
+        socket.set_connect_hook(self.connect_hook);
+        match accepted {
+            Ok(true) => return Answer::Accepted(socket),
+            Ok(false) => {}
+            // A hook may have bound it.
+            Err(_) => socket.close_behind(),
+        }
+        library.remove_socket(socket.id());
+        if accepted.is_ok() { Answer::Joined } else { Answer::Refused }
+    }
 }
 
 /// A stream ID as programs for libsrt get it from a peer: a zero ends it.
 pub(super) fn received_stream_id(id: &RawStreamId) -> &[u8] {
     id.bytes().split(|&byte| byte == 0).next().unwrap_or_default()
-}
-
-impl ListenHook {
-    /// Whether the hook allows the caller.
-    fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
-        let stream_id = received_stream_id(call.raw_stream_id());
-        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), stream_id) != REFUSE
-    }
 }
 
 #[cfg(test)]
@@ -343,7 +247,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{any_port, assert_fails, listen, listener, pair, until};
-    use crate::{Library, SocketState, Value};
+    use crate::{OptionNumber, SocketState, Value};
 
     /// A listener with this hook.
     fn with_hook(

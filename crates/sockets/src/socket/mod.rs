@@ -4,7 +4,7 @@ mod buffer_means;
 mod closing;
 mod connecting;
 mod control;
-mod data;
+mod core;
 mod files;
 mod group;
 mod inbox;
@@ -12,159 +12,84 @@ mod link;
 mod listening;
 mod names;
 mod option_access;
+mod receiver;
+mod sender;
 mod settings;
+mod state;
 mod statistics;
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Instant;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use punctual::{Wakes, Watcher};
+use bytes::buf::UninitSlice;
+use punctual::{CloseReason, GroupKind, IncomingCall, Phase, Socket as Connection, Wakes, Watcher};
 
 pub use self::buffer_means::{BufferLevel, BufferLevels};
+use self::closing::{FAREWELL, Farewell, linger_time};
 pub use self::connecting::ConnectHook;
-use self::connecting::Connecting;
+use self::connecting::{Caller, connect_code};
 pub use self::control::MessageControl;
-use self::group::Members;
+use self::core::Core;
+use self::files::Files;
 pub(crate) use self::group::kind;
+use self::group::{GroupLinks, Members};
 pub use self::group::{LinkCall, MemberInfo, MemberState};
-use self::inbox::Inbox;
-use self::link::Link;
+use self::link::{Carrier, Link};
 pub use self::listening::ListenHook;
-use self::listening::Listening;
-use self::settings::Settings;
-use self::statistics::Baseline;
+use self::listening::{Admission, Listening};
+use self::names::Names;
+use self::option_access::OptionAccess;
+use self::receiver::Receiver;
+use self::sender::Sender;
+pub use self::state::SocketState;
+use self::state::{Stage, State};
 pub use self::statistics::TransferStatistics;
 use crate::code::{Code, Failure};
+use crate::event_set::EventSet;
 use crate::events::Events;
 use crate::library::Library;
-use crate::options::Options;
+use crate::options::{OptionNumber, Options};
 use crate::ports::LocalPort;
-use crate::readiness::Readiness;
-
-/// The state of a socket: libsrt's `SRT_SOCKSTATUS`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[repr(i32)]
-pub enum SocketState {
-    /// Created.
-    Init = 1,
-    /// Bound.
-    Opened = 2,
-    /// Waits for calls.
-    Listening = 3,
-    /// Calls.
-    Connecting = 4,
-    /// Connected.
-    Connected = 5,
-    /// The connection has ended, or could not be made.
-    Broken = 6,
-    /// Closed, and its number is still known.
-    Closed = 8,
-    /// There is no such socket.
-    Nonexistent = 9,
-}
+use crate::readiness::{Readiness, now};
+use crate::reaper::Reaper;
+use crate::reject;
 
 /// A socket of a [`Library`].
+///
+/// It routes each call to the part that owns the state and the rules for it, and moves from stage
+/// to stage.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    id: i32,
+    core: Core,
     library: Weak<Library>,
     /// The socket itself, for watchers and hooks.
     this: Weak<Self>,
     state: Mutex<State>,
-    readiness: Readiness,
-    settings: Settings,
-    /// The connection, once it is established.
-    link: OnceLock<Link>,
-    inbox: Mutex<Inbox>,
-    /// Held by the thread that sends: two sends follow each other.
-    sending: Mutex<()>,
-    /// Whether the stage is that of a closed socket: every call asks.
-    closed: AtomicBool,
-    /// Whether the last packets of the closed connection have been sent.
-    has_ended: AtomicBool,
-    /// Whether the connection has ended: every call that sends asks.
-    broken: AtomicBool,
+    sender: Sender,
+    receiver: Receiver,
+    farewell: Farewell,
     reject_reason: AtomicI32,
-    /// The instant of binding, connecting or accepting, microseconds; 0 before.
-    opened_at: AtomicU64,
-}
-
-#[derive(Debug)]
-struct State {
-    stage: Stage,
-    options: Options,
-    local: Option<Arc<LocalPort>>,
-    connect_hook: Option<ConnectHook>,
-    listen_hook: Option<ListenHook>,
-    baseline: Baseline,
-    /// The error of a call whose thread waits for the answer.
-    failure: Option<Failure>,
-    /// The links, if the socket is a group.
-    members: Option<Members>,
-}
-
-/// The stage of a socket, with what belongs to it.
-#[derive(Debug)]
-enum Stage {
-    Init,
-    Opened,
-    Listening(Arc<Listening>),
-    Connecting(Connecting),
-    Connected,
-    /// Broken since this instant.
-    Broken(Instant),
-    /// Closed since this instant.
-    Closed(Instant),
-}
-
-impl Stage {
-    const fn state(&self) -> SocketState {
-        match self {
-            Self::Init => SocketState::Init,
-            Self::Opened => SocketState::Opened,
-            Self::Listening(_) => SocketState::Listening,
-            Self::Connecting(_) => SocketState::Connecting,
-            Self::Connected => SocketState::Connected,
-            Self::Broken(_) => SocketState::Broken,
-            Self::Closed(_) => SocketState::Closed,
-        }
-    }
 }
 
 impl Socket {
     /// A new socket with these options.
     pub(crate) fn new(library: &Arc<Library>, id: i32, options: Options) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
-            id,
+            core: Core::new(id, &options),
             library: Arc::downgrade(library),
             this: Weak::clone(this),
-            settings: Settings::new(&options),
-            state: Mutex::new(State {
-                stage: Stage::Init,
-                options,
-                local: None,
-                connect_hook: None,
-                listen_hook: None,
-                baseline: Baseline::default(),
-                failure: None,
-                members: None,
-            }),
-            readiness: Readiness::default(),
-            link: OnceLock::new(),
-            inbox: Mutex::default(),
-            sending: Mutex::new(()),
-            closed: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
-            broken: AtomicBool::new(false),
+            state: Mutex::new(State::new(options)),
+            sender: Sender::default(),
+            receiver: Receiver::default(),
+            farewell: Farewell::default(),
             reject_reason: AtomicI32::new(0),
-            opened_at: AtomicU64::new(0),
         })
     }
 
     pub(crate) const fn id(&self) -> i32 {
-        self.id
+        self.core.id()
     }
 
     pub(crate) fn state(&self) -> SocketState {
@@ -172,7 +97,7 @@ impl Socket {
     }
 
     pub(crate) const fn readiness(&self) -> &Readiness {
-        &self.readiness
+        &self.core.readiness
     }
 
     /// The reason of the last refusal; 0 without one.
@@ -182,7 +107,7 @@ impl Socket {
 
     /// Sets the reason that a listen hook gives, 1,000 and up.
     pub(crate) fn set_reject_reason(&self, reason: i32) -> Result<(), Failure> {
-        if reason < crate::reject::FIRST_OF_APPLICATION {
+        if reason < reject::FIRST_OF_APPLICATION {
             return Err(Code::InvalidParameter.into());
         }
         self.note_reject_reason(reason);
@@ -195,11 +120,7 @@ impl Socket {
 
     /// The instant of binding, connecting or accepting, microseconds; 0 before.
     pub(crate) fn opened_at(&self) -> u64 {
-        self.opened_at.load(Ordering::Relaxed)
-    }
-
-    fn note_opened(&self) {
-        self.opened_at.store(punctual::now().as_micros(), Ordering::Relaxed);
+        self.core.opened_at()
     }
 
     /// Binds the socket to this address.
@@ -217,10 +138,9 @@ impl Socket {
     fn open(&self, state: &mut State, local: SocketAddr) -> Result<(), Failure> {
         let library = self.library()?;
         let config = state.options.port_config(local);
-        let reusable = state.options.is_on(crate::OptionNumber::REUSEADDR);
-        state.local = Some(library.ports().open(config, reusable)?);
-        state.stage = Stage::Opened;
-        self.note_opened();
+        let reusable = state.options.is_on(OptionNumber::REUSEADDR);
+        state.bound(library.ports().open(config, reusable)?);
+        self.core.note_opened();
         Ok(())
     }
 
@@ -231,10 +151,450 @@ impl Socket {
             return Err(Code::InvalidOperation.into());
         }
         let library = self.library()?;
-        state.local = Some(library.ports().adopt(udp())?);
-        state.stage = Stage::Opened;
-        self.note_opened();
+        state.bound(library.ports().adopt(udp())?);
+        self.core.note_opened();
         Ok(())
+    }
+
+    /// The calls of this socket.
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller(self)
+    }
+
+    /// The options.
+    pub(crate) fn options(&self) -> OptionAccess<'_> {
+        OptionAccess(self)
+    }
+
+    /// Fails if no option can be set any more.
+    pub(crate) fn check_settable(&self) -> Result<(), Failure> {
+        self.lock().check_settable()
+    }
+
+    /// Makes a new socket a group of this kind.
+    pub(crate) fn become_group(&self, kind: GroupKind) {
+        self.lock().members = Some(Members::new(kind));
+    }
+
+    /// Whether the socket is a group.
+    pub(crate) fn is_group(&self) -> bool {
+        self.lock().members.is_some()
+    }
+
+    /// The number of the kind of the group that the socket is; 0 for a single connection.
+    fn group_type(&self) -> i32 {
+        self.lock().members.as_ref().map_or(0, Members::kind_number)
+    }
+
+    /// The links of a group.
+    pub(crate) fn links(&self) -> GroupLinks<'_> {
+        GroupLinks(self)
+    }
+
+    /// Sends a message, or bytes of a stream. Returns the number of bytes that were taken.
+    pub(crate) fn send(&self, data: &[u8], control: &mut MessageControl) -> Result<usize, Failure> {
+        self.sender.send(&self.core, data, control)
+    }
+
+    /// Receives a message, or bytes of a stream, into `buffer`. Returns the number of bytes; 0 at
+    /// the end of a stream.
+    pub(crate) fn receive(
+        &self,
+        buffer: &mut UninitSlice,
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        self.receiver.receive(&self.core, buffer, control)
+    }
+
+    /// Files over the connection.
+    pub(crate) fn files(&self) -> Files<'_> {
+        Files(self)
+    }
+
+    /// The statistics of the connection. With `clear`, a new interval begins.
+    pub(crate) fn statistics(&self, clear: bool) -> Result<TransferStatistics, Failure> {
+        let link = self.core.link().ok_or(Code::NotConnected)?;
+        let mut state = self.lock();
+        match state.stage.state() {
+            SocketState::Connected => {}
+            SocketState::Broken | SocketState::Closed => return Err(Code::ConnectionLost.into()),
+            _ => return Err(Code::NotConnected.into()),
+        }
+        Ok(TransferStatistics::of(link, &mut state.baseline, clear))
+    }
+
+    /// The packets and payload bytes in the send buffer, and the time that they span in
+    /// milliseconds.
+    pub(crate) fn send_buffer(&self) -> Result<(usize, usize, i32), Failure> {
+        Ok(self.core.connected()?.send_buffer())
+    }
+
+    /// This end's address. Of a connected socket that is bound to every address, it is the one that
+    /// its datagrams are sent from.
+    pub(crate) fn local_address(&self) -> Result<SocketAddr, Failure> {
+        let bound = self.lock().local.as_ref().map(|local| local.address());
+        match self.names() {
+            Some(names) => Ok(names.local(bound)),
+            None => bound.ok_or_else(|| Code::NotConnected.into()),
+        }
+    }
+
+    /// The peer's address.
+    pub(crate) fn peer_address(&self) -> Result<SocketAddr, Failure> {
+        match self.lock().stage {
+            Stage::Connected => {}
+            _ => return Err(Code::NotConnected.into()),
+        }
+        self.caller_address().ok_or_else(|| Code::NotConnected.into())
+    }
+
+    /// The peer's address of an accepted socket, whatever has become of it.
+    pub(crate) fn caller_address(&self) -> Option<SocketAddr> {
+        self.names().map(|names| names.peer())
+    }
+
+    fn names(&self) -> Option<Names<'_>> {
+        self.core.link().and_then(Link::connection).map(Names)
+    }
+
+    /// Sets the hook that decides on callers.
+    pub(crate) fn set_listen_hook(&self, hook: Option<ListenHook>) -> Result<(), Failure> {
+        self.lock().listen_hook = hook;
+        Ok(())
+    }
+
+    /// Listens for calls; `backlog` of them may wait.
+    pub(crate) fn listen(&self, backlog: i32) -> Result<(), Failure> {
+        let backlog = usize::try_from(backlog).ok().filter(|&backlog| backlog > 0);
+        let backlog = backlog.ok_or(Code::InvalidParameter)?;
+        let mut state = self.lock();
+        match &state.stage {
+            Stage::Init => return Err(Code::NotBound.into()),
+            Stage::Opened => {}
+            Stage::Listening(listening) => {
+                listening.set_backlog(backlog);
+                return Ok(());
+            }
+            Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
+            _ => return Err(Code::NotBound.into()),
+        }
+        if state.options.is_on(OptionNumber::RENDEZVOUS) {
+            return Err(Code::RendezvousNoServer.into());
+        }
+        let Some(local) = state.local.clone() else { return Err(Code::NotBound.into()) };
+        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
+        let library = self.library()?;
+        let listener = local.listen(library.runtimes(), config)?;
+        listener.watch(self.watcher());
+        state.stage = Stage::Listening(Arc::new(Listening::new(listener, backlog)));
+        drop(state);
+        // A caller may have come before the watcher did.
+        self.take_callers();
+        Ok(())
+    }
+
+    /// Waits for a connection and takes it, if `room` bytes hold the peer's address.
+    pub(crate) fn accept(&self, room: Option<usize>) -> Result<Arc<Self>, Failure> {
+        self.listening()?.accept(&self.core, room)
+    }
+
+    /// Takes a connection, if one waits. If `room` bytes do not hold the peer's address, it stays.
+    pub(crate) fn try_accept(&self, room: Option<usize>) -> Result<Option<Arc<Self>>, Failure> {
+        self.listening()?.try_accept(&self.core, room)
+    }
+
+    fn listening(&self) -> Result<Arc<Listening>, Failure> {
+        match &self.lock().stage {
+            Stage::Listening(listening) => Ok(Arc::clone(listening)),
+            Stage::Closed(_) => Err(Code::InvalidSocket.into()),
+            _ => Err(Code::NotListening.into()),
+        }
+    }
+
+    /// Answers the callers that wait, if this socket listens.
+    fn take_callers(&self) {
+        let state = self.lock();
+        let listening = match &state.stage {
+            Stage::Listening(listening) => Arc::clone(listening),
+            _ => return,
+        };
+        let has_hook = state.listen_hook.is_some();
+        drop(state);
+        let (Some(this), Some(library)) = (self.this.upgrade(), self.library.upgrade()) else {
+            return;
+        };
+        if has_hook {
+            // The hook may take its time, and the port's other connections must not wait for it.
+            library.runtime().spawn_blocking(move || listening.answer_all(&this));
+        } else {
+            listening.answer_all(self);
+        }
+    }
+
+    /// The terms on which callers are admitted.
+    fn admission(&self) -> Admission {
+        let state = self.lock();
+        Admission {
+            options: state.options.clone(),
+            local: state.local.clone(),
+            connect_hook: state.connect_hook.clone(),
+            listen_hook: state.listen_hook.clone(),
+        }
+    }
+
+    /// Accepts a caller as this socket. Returns `false` if it has joined a group.
+    fn accept_call(
+        &self,
+        call: IncomingCall,
+        local: Option<Arc<LocalPort>>,
+    ) -> Result<bool, Failure> {
+        let mut state = self.lock();
+        state.check_untouched()?;
+        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
+        state.local = local;
+        drop(state);
+        let library = self.library()?;
+        let _runtime = library.runtime().enter();
+        let refused = |_| Failure::from(Code::ConnectionFailed);
+        let carrier = if call.group().is_some() {
+            match call.accept_group_with(config).map_err(refused)? {
+                Some(group) => {
+                    self.become_group(group.kind());
+                    Carrier::Group(group)
+                }
+                None => return Ok(false),
+            }
+        } else {
+            Carrier::Connection(call.accept_now(config).map_err(refused)?)
+        };
+        carrier.watch(self.watcher());
+        let mut state = self.lock();
+        if let Err(touched) = state.check_untouched() {
+            // The watcher of the connection locks the state.
+            drop(state);
+            return Err(touched);
+        }
+        self.adopt(&mut state, carrier);
+        drop(state);
+        self.core.note_opened();
+        self.announce_connection();
+        // It may have ended before the watcher came.
+        self.follow_phase();
+        Ok(true)
+    }
+
+    /// Sets the hook that is told of failures.
+    pub(crate) fn set_connect_hook(&self, hook: Option<ConnectHook>) {
+        self.lock().connect_hook = hook;
+    }
+
+    /// Takes over a change of the connection's phase.
+    pub(super) fn follow_phase(&self) {
+        let mut state = self.lock();
+        match &state.stage {
+            Stage::Connecting(call) => match call.carrier.phase() {
+                Phase::Connecting => {}
+                Phase::Connected => {
+                    self.establish(&mut state);
+                    drop(state);
+                    self.announce_connection();
+                }
+                Phase::Closed(_) if call.carrier.was_connected() => {
+                    self.establish(&mut state);
+                    drop(state);
+                    self.announce_connection();
+                    self.follow_phase();
+                }
+                Phase::Closed(reason) => self.fail(state, &reason),
+            },
+            Stage::Connected => {
+                let phase = self.core.link().map(Link::phase);
+                if matches!(phase, Some(Phase::Closed(_))) {
+                    self.break_off(state);
+                }
+            }
+            Stage::Closed(_) => self.farewell.follow(&self.core),
+            _ => {}
+        }
+    }
+
+    /// The call was accepted.
+    fn establish(&self, state: &mut State) {
+        if let Some(call) = state.end_call() {
+            self.adopt(state, call.carrier);
+        }
+    }
+
+    /// Takes an established connection over.
+    fn adopt(&self, state: &mut State, carrier: Carrier) {
+        if self.core.set_link(Link::new(carrier)) {
+            state.stage = Stage::Connected;
+            self.core.raise(Events::OUT);
+        }
+    }
+
+    /// Tells of a new connection, without the lock of the state: a group that is asked for its
+    /// readiness runs its watcher, which takes the lock, and so may the handler of the log.
+    fn announce_connection(&self) {
+        tracing::info!("socket {} is connected", self.id());
+        if self.core.link().is_some_and(|link| link.readiness().readable) {
+            self.core.raise(Events::IN);
+        }
+    }
+
+    /// The call has failed. A socket whose call blocks can call again.
+    fn fail(&self, mut state: MutexGuard<'_, State>, reason: &CloseReason) {
+        self.note_reject_reason(reject::of_close(reason));
+        let code = connect_code(reason);
+        let Some(call) = state.fail_call(code) else { return };
+        let hook = state.connect_hook.clone();
+        drop(state);
+        tracing::error!("the call to {} has failed: {reason}", call.remote);
+        if call.blocks {
+            self.core.readiness.wake();
+        } else {
+            self.core.raise(Events::BROKEN);
+            self.start_reaper();
+        }
+        // A thread that waits for the answer hears of a refusal itself.
+        if !call.blocks || code == Code::NoServer {
+            self.run_hook(hook, code, call.remote);
+        }
+    }
+
+    /// The connection has ended.
+    fn break_off(&self, mut state: MutexGuard<'_, State>) {
+        state.stage = Stage::Broken(now());
+        self.core.note_broken();
+        let hook = state.connect_hook.clone();
+        drop(state);
+        self.receiver.announce_break(&self.core);
+        self.start_reaper();
+        let remote = self.core.link().and_then(Link::connection).map(Connection::peer_addr);
+        if let Some(remote) = remote {
+            self.run_hook(hook, Code::ConnectionLost, remote);
+        }
+    }
+
+    fn start_reaper(&self) {
+        if let Some(library) = self.library.upgrade() {
+            Reaper::start(&library);
+        }
+    }
+
+    /// Runs the hook that is told of failures, if there is one.
+    fn run_hook(&self, hook: Option<ConnectHook>, code: Code, remote: SocketAddr) {
+        if let (Some(hook), Some(library)) = (hook, self.library.upgrade()) {
+            hook.run(&library, self.id(), code, remote, None);
+        }
+    }
+
+    /// Closes the socket. A socket with a linger time whose calls block waits until its data are
+    /// sent, at most for that time. The peer has been told when this returns: the program may end.
+    pub(crate) fn close(&self) {
+        let lingers = linger_time(&self.lock().options);
+        let waits = lingers.is_zero() || self.core.settings.send_blocks();
+        let Some(before) = self.begin_close() else { return };
+        if before == SocketState::Connected && waits {
+            self.await_farewell(lingers + FAREWELL);
+            self.lock().stage = Stage::Closed(now());
+        }
+        self.start_reaper();
+    }
+
+    /// Closes the socket and waits for nothing.
+    pub(crate) fn close_behind(&self) {
+        if self.begin_close().is_some() {
+            self.start_reaper();
+        }
+    }
+
+    /// Closes the socket without lingering, since the library ends; also one that lingers already.
+    /// Returns whether the peer is to be told.
+    pub(crate) fn close_at_once(&self) -> bool {
+        let before = self.begin_close();
+        let Some(link) = self.core.link() else { return false };
+        link.begin_abort();
+        before != Some(SocketState::Broken)
+    }
+
+    /// Closes the socket, unless it is closed. Returns the state that it had.
+    fn begin_close(&self) -> Option<SocketState> {
+        let mut state = self.lock();
+        if matches!(state.stage, Stage::Closed(_)) {
+            return None;
+        }
+        self.core.note_closed();
+        let stage = std::mem::replace(&mut state.stage, Stage::Closed(now()));
+        let local = state.local.take();
+        let group = state.members.as_ref().and_then(Members::group).cloned();
+        drop(state);
+        let before = stage.state();
+        if let Stage::Listening(listening) = &stage {
+            listening.stop();
+            // Not before: another socket may listen from now on.
+            local.iter().for_each(|local| local.end_listening());
+        }
+        // A call that was under way is taken back when its connection is dropped with the stage.
+        drop(stage);
+        self.core.readiness.wake();
+        self.core.readiness.unsubscribe_all(self.core.id());
+        match (self.core.link(), group) {
+            (Some(link), _) if before == SocketState::Connected => link.begin_close(),
+            // Its links are still called.
+            (None, Some(group)) => group.begin_close(),
+            _ => {}
+        }
+        Some(before)
+    }
+
+    /// Waits until the last packets of a closed connection have been sent, at most for `time`.
+    pub(crate) fn await_farewell(&self, time: Duration) {
+        self.farewell.wait(&self.core, now() + time);
+    }
+
+    /// Subscribes a set to the events of the socket.
+    pub(crate) fn subscribe(&self, set: &Arc<EventSet>, wanted: Events) {
+        // Readability is kept up to date only where somebody reads or waits: it is read afresh.
+        if self.state() == SocketState::Connected
+            && let Some(link) = self.core.link()
+            && link.readiness().readable
+        {
+            self.core.raise(Events::IN);
+        }
+        self.core.readiness.subscribe(self.core.id(), set, wanted);
+        // Another thread may have closed the socket meanwhile. The set must not keep it.
+        if self.is_known_closed() {
+            self.core.readiness.unsubscribe(self.core.id(), set);
+        }
+    }
+
+    /// Whether the socket is closed. It is read by every call.
+    pub(crate) fn is_known_closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
+    /// Whether the socket is closed, and since when.
+    pub(crate) fn closed_since(&self) -> Option<Instant> {
+        match self.lock().stage {
+            Stage::Closed(since) => Some(since),
+            _ => None,
+        }
+    }
+
+    /// Closes a socket that broke before `before` and whose data have been read, or one that broke
+    /// before `long_before`: nobody uses it. Returns whether it is broken or was, and must be
+    /// looked at again.
+    pub(crate) fn close_if_abandoned(&self, before: Instant, long_before: Instant) -> bool {
+        let since = match self.lock().stage {
+            Stage::Broken(since) => since,
+            _ => return false,
+        };
+        let is_drained = self.core.readiness.events().any(Events::ERR);
+        if since < long_before || since < before && is_drained {
+            self.begin_close();
+        }
+        true
     }
 
     fn library(&self) -> Result<Arc<Library>, Failure> {
@@ -253,19 +613,19 @@ impl Socket {
 
 impl Watcher for Socket {
     fn readable(&self, wakes: &mut Wakes) {
-        match self.link.get() {
-            Some(link) => self.announce_data(link, wakes),
+        match self.core.link() {
+            Some(link) => self.receiver.announce_data(&self.core, link, wakes),
             None => self.take_callers(),
         }
     }
 
     fn writable(&self) {
         // The room may be used up by the time that this is called.
-        if self.link.get().is_some_and(Link::has_room) {
-            self.readiness.raise(self.id, Events::OUT);
+        if self.core.link().is_some_and(Link::has_room) {
+            self.core.raise(Events::OUT);
         } else {
             // A thread that waits may have to hear of an error of the peer.
-            self.readiness.wake();
+            self.core.readiness.wake();
         }
     }
 

@@ -1,50 +1,29 @@
-//! The addresses of a socket.
+//! The addresses of a connection, as programs for libsrt see them.
 
 use std::net::{SocketAddr, UdpSocket};
 
 use punctual::Socket as Connection;
 
-use super::link::Link;
-use super::{Socket, Stage};
-use crate::code::{Code, Failure};
+/// The addresses of a connection.
+#[derive(Debug)]
+pub(super) struct Names<'a>(pub(super) &'a Connection);
 
-impl Socket {
-    /// This end's address. Of a connected socket that is bound to every address, it is the one that
-    /// its datagrams are sent from.
-    pub(crate) fn local_address(&self) -> Result<SocketAddr, Failure> {
-        let state = self.lock();
-        let local = state.local.as_ref().map(|local| local.address());
-        drop(state);
-        let connection = self.link.get().and_then(Link::connection);
-        let local = local.or_else(|| connection.map(Connection::local_addr));
-        let local = local.ok_or(Code::NotConnected)?;
-        match connection {
-            Some(connection) if local.ip().is_unspecified() => {
-                Ok(source_address(local, connection.peer_addr()).unwrap_or(local))
-            }
-            _ => Ok(local),
+impl Names<'_> {
+    /// This end's address; `bound` is that of its port. If the port is bound to every address, it
+    /// is the one that the connection's datagrams are sent from.
+    pub(super) fn local(&self, bound: Option<SocketAddr>) -> SocketAddr {
+        let local = bound.unwrap_or_else(|| self.0.local_addr());
+        if local.ip().is_unspecified() {
+            source_address(local, self.0.peer_addr()).unwrap_or(local)
+        } else {
+            local
         }
-    }
-
-    /// The peer's address.
-    pub(crate) fn peer_address(&self) -> Result<SocketAddr, Failure> {
-        match self.lock().stage {
-            Stage::Connected => {}
-            _ => return Err(Code::NotConnected.into()),
-        }
-        self.remote().ok_or_else(|| Code::NotConnected.into())
-    }
-
-    /// The peer's address of an accepted socket, whatever has become of it.
-    pub(crate) fn caller_address(&self) -> Option<SocketAddr> {
-        self.remote()
     }
 
     /// The peer's address, in the family of the UDP port.
-    fn remote(&self) -> Option<SocketAddr> {
-        let connection = self.link.get().and_then(Link::connection)?;
-        let remote = connection.peer_addr();
-        Some(if connection.local_addr().is_ipv6() { mapped(remote) } else { remote })
+    pub(super) fn peer(&self) -> SocketAddr {
+        let remote = self.0.peer_addr();
+        if self.0.local_addr().is_ipv6() { mapped(remote) } else { remote }
     }
 }
 
@@ -62,4 +41,23 @@ fn source_address(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
     let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0)).ok()?;
     socket.connect(if local.is_ipv6() { mapped(remote) } else { remote }).ok()?;
     Some(SocketAddr::new(socket.local_addr().ok()?.ip(), local.port()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_ipv4_is_mapped_and_one_of_ipv6_is_kept() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert_eq!(mapped(address("192.0.2.1:9")), address("[::ffff:192.0.2.1]:9"));
+        assert_eq!(mapped(address("[::1]:9")), address("[::1]:9"));
+    }
+
+    #[test]
+    fn the_source_of_datagrams_to_this_host_is_this_host() {
+        let any = SocketAddr::from(([0, 0, 0, 0], 7_000));
+        let here = SocketAddr::from(([127, 0, 0, 1], 9));
+        assert_eq!(source_address(any, here), Some(SocketAddr::from(([127, 0, 0, 1], 7_000))));
+    }
 }

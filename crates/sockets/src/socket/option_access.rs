@@ -4,70 +4,59 @@ use punctual::{ConnectionInfo, OptionPhase, Socket as Connection};
 
 use super::link::Link;
 use super::listening::received_stream_id;
-use super::{Socket, SocketState, Stage};
+use super::{Socket, SocketState};
 use crate::code::{Code, Failure};
 use crate::events::Events;
-use crate::options::{OptionNumber, Value, phase};
+use crate::options::{OptionNumber, Value};
 use crate::ports::LocalPort;
 
-impl Socket {
+/// The options of a socket.
+#[derive(Debug)]
+pub(crate) struct OptionAccess<'a>(pub(super) &'a Socket);
+
+impl OptionAccess<'_> {
     /// Sets an option.
-    pub(crate) fn set_option(&self, number: OptionNumber, value: Value) -> Result<(), Failure> {
-        self.check_settable()?;
-        let mut state = self.lock();
-        let last = phase(number).ok_or(Code::InvalidParameter)?;
-        match (&state.stage, last) {
-            (Stage::Init, _) | (_, OptionPhase::AnyTime) => {}
-            (_, OptionPhase::BeforeBinding) => return Err(Code::Bound.into()),
-            (Stage::Opened, OptionPhase::BeforeConnecting) => {}
-            (_, OptionPhase::BeforeConnecting) => return Err(Code::Connected.into()),
-        }
+    pub(crate) fn set(&self, number: OptionNumber, value: Value) -> Result<(), Failure> {
+        self.0.check_settable()?;
+        let mut state = self.0.lock();
+        state.check_phase(number)?;
         let mut options = state.options.clone();
         options.set(number, value)?;
-        if let Some(link) = self.link.get() {
+        if let Some(link) = self.0.core.link() {
             // Values that the running connection refuses are no error: libsrt takes them, too.
             if let Ok(config) = options.config() {
                 let _ = link.configure(|present| Ok(follow(present, &config)));
             }
         }
-        self.settings.follow(&options);
+        self.0.core.settings.follow(&options);
         state.options = options;
         Ok(())
     }
 
-    /// Fails if no option can be set any more.
-    pub(crate) fn check_settable(&self) -> Result<(), Failure> {
-        match self.lock().stage {
-            Stage::Broken(_) => Err(Code::ConnectionLost.into()),
-            Stage::Closed(_) => Err(Code::InvalidSocket.into()),
-            _ => Ok(()),
-        }
-    }
-
     /// The value of an option.
-    pub(crate) fn option(&self, number: OptionNumber) -> Result<Value, Failure> {
-        let info = self.link.get().and_then(Link::connection).map(Connection::info);
+    pub(crate) fn get(&self, number: OptionNumber) -> Result<Value, Failure> {
+        let info = self.0.core.link().and_then(Link::connection).map(Connection::info);
         if let Some(value) = self.live_value(number, info.as_ref()) {
             return Ok(value);
         }
-        self.lock().options.get(number).ok_or_else(|| Code::InvalidOperation.into())
+        self.0.lock().options.get(number).ok_or_else(|| Code::InvalidOperation.into())
     }
 
     /// The value of an option that the connection determines.
     fn live_value(&self, number: OptionNumber, info: Option<&ConnectionInfo>) -> Option<Value> {
         let int = |number: u64| Some(Value::Int(i32::try_from(number).unwrap_or(i32::MAX)));
         match number {
-            OptionNumber::STATE => Some(Value::Int(self.state() as i32)),
+            OptionNumber::STATE => Some(Value::Int(self.0.state() as i32)),
             OptionNumber::EVENT => Some(Value::Int(self.event_option().0.cast_signed())),
             OptionNumber::ISN => {
-                Some(Value::Int(self.link.get().map_or(0, |link| link.first_sequence)))
+                Some(Value::Int(self.0.core.link().map_or(0, |link| link.first_sequence)))
             }
-            OptionNumber::MSS => int(u64::from(self.link.get()?.statistics().mss)),
+            OptionNumber::MSS => int(u64::from(self.0.core.link()?.statistics().mss)),
             OptionNumber::SNDBUF | OptionNumber::RCVBUF => {
                 // libsrt counts packets, and packets have the size that both ends agreed on.
-                let options = self.lock().options.clone();
+                let options = self.0.lock().options.clone();
                 let own = i64::from(options.int(OptionNumber::MSS)) - IP_AND_UDP;
-                let agreed = i64::from(self.link.get()?.statistics().mss) - IP_AND_UDP;
+                let agreed = i64::from(self.0.core.link()?.statistics().mss) - IP_AND_UDP;
                 int(u64::try_from(options.number(number) / own * agreed).unwrap_or(0))
             }
             OptionNumber::IPTTL => self.ip_option(LocalPort::ttl),
@@ -75,11 +64,11 @@ impl Socket {
             OptionNumber::SNDDATA => int(self.statistics_now().send_buffer_packets.into()),
             OptionNumber::RCVDATA => {
                 let buffered = u64::from(self.statistics_now().receive_buffer_packets);
-                int(buffered + self.waiting_messages() as u64)
+                int(buffered + self.0.receiver.waiting() as u64)
             }
             OptionNumber::PEERVERSION => int(info.map_or(0, |info| info.peer_version.into())),
             OptionNumber::KMSTATE => {
-                let sends = self.lock().options.is_on(OptionNumber::SENDER);
+                let sends = self.0.lock().options.is_on(OptionNumber::SENDER);
                 let state = info.map(|info| match sends {
                     true => info.send_key_state,
                     false => info.receive_key_state,
@@ -92,43 +81,38 @@ impl Socket {
             OptionNumber::PEERLATENCY => int(millis(info?.peer_latency)),
             OptionNumber::PBKEYLEN => int(info?.cipher?.1.bytes() as u64),
             OptionNumber::STREAMID => {
-                let id = self.link.get()?.connection()?.raw_stream_id();
+                let id = self.0.core.link()?.connection()?.raw_stream_id();
                 // This end's own one keeps its zeros. In a rendezvous, the peer's replaces it.
-                let is_own = self.lock().options.get(number)?.bytes() == id.bytes();
+                let is_own = self.0.lock().options.get(number)?.bytes() == id.bytes();
                 let id = received_stream_id(id);
                 (!is_own && !id.is_empty()).then(|| Value::Text(id.to_vec()))
             }
             OptionNumber::PACKETFILTER => {
                 Some(Value::Text(info?.packet_filter.clone().into_bytes()))
             }
-            OptionNumber::GROUPTYPE => Some(Value::Int(self.group_type())),
+            OptionNumber::GROUPTYPE => Some(Value::Int(self.0.group_type())),
             _ => None,
         }
     }
 
     /// The events of a connection, without those of its end beside the error.
     fn event_option(&self) -> Events {
-        match self.state() {
+        match self.0.state() {
             SocketState::Broken => Events::ERR,
-            SocketState::Connected => self.readiness.events(),
+            SocketState::Connected => self.0.core.readiness.events(),
             _ => Events::NONE,
         }
     }
 
     /// An option that the UDP port has, once the socket is bound.
     fn ip_option(&self, read: impl FnOnce(&LocalPort) -> Option<u32>) -> Option<Value> {
-        let state = self.lock();
+        let state = self.0.lock();
         let value = read(state.local.as_ref()?)?;
         Some(Value::Int(i32::try_from(value).ok()?))
     }
 
     fn statistics_now(&self) -> punctual::Statistics {
-        self.link.get().map(Link::statistics).unwrap_or_default()
-    }
-
-    /// Whether the socket is connected.
-    pub(super) fn is_connected(&self) -> bool {
-        self.state() == SocketState::Connected
+        self.0.core.link().map(Link::statistics).unwrap_or_default()
     }
 }
 
