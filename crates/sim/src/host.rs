@@ -218,7 +218,8 @@ fn listening(transmission: Transmission) -> Config {
     Config::default().with_transmission(transmission).with_group_connect(true)
 }
 
-/// The address that host number `index` has at first: a private one whose last bytes are the number.
+/// The address that host number `index` has at first: a private one whose last bytes are the
+/// number.
 pub(crate) fn address(index: usize) -> SocketAddrV4 {
     let number = u32::try_from(index + 1).unwrap_or(u32::MAX) & 0x00FF_FFFF;
     let address = Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() | number);

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::{files, shown};
-use crate::shell::root;
 
 /// The most fields of a type that has state.
 const MOST_FIELDS: usize = 15;
@@ -22,15 +21,6 @@ const PLAIN_DATA: &[&str] = &[
     "Node",
 ];
 
-/// The places of methods that lie beside another topic than their type. None is to be added.
-const SPREAD: &[&str] = &[
-    // Those of a direction of the relay, whose packets are known there alone.
-    "crates/emulator/src/client.rs",
-    // One file for each topic of a type with many methods.
-    "crates/lab/src/results",
-    "crates/sim/src/world",
-    "crates/sockets/src/socket",
-];
 
 #[test]
 fn types_with_state_have_at_most_15_fields() {
@@ -49,10 +39,7 @@ fn types_with_state_have_at_most_15_fields() {
 #[test]
 fn methods_lie_in_the_file_of_their_type() {
     let mut problems = String::new();
-    let spread: Vec<_> = SPREAD.iter().map(|folder| root().join(folder)).collect();
-    for file in
-        sources().into_iter().filter(|it| !spread.iter().any(|folder| it.starts_with(folder)))
-    {
+    for file in sources() {
         let text = fs::read_to_string(&file).unwrap();
         for (line, name) in strangers(&text) {
             let place = shown(&file);

@@ -76,8 +76,8 @@ impl Point {
 }
 
 impl Line {
-    /// A line of the runs that have the values `key` of the parameters `by`. One of these may be the
-    /// backend.
+    /// A line of the runs that have the values `key` of the parameters `by`, one of which may be
+    /// the backend.
     pub(super) fn new(metric: &str, by: &[String], key: &[String], mut points: Vec<Point>) -> Self {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let group = by.iter().cloned().zip(key.iter().cloned());

@@ -99,7 +99,7 @@ impl Hosts {
     }
 }
 
-/// What streams and traffic run on: the time, the network and the hosts.
+/// The ground on which streams and traffic run: the time, the network and the hosts.
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) time: Timetable,

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!((time.next_until(at(10)), time.now()), (Some(Source::Host(0)), at(5)));
         time.set(Source::Host(0), None);
         assert_eq!((time.next_until(at(10)), time.now()), (None, at(10)));
-        // What was due already happens now.
+        // An event that was due already happens now.
         time.set(Source::Host(0), Some(at(7)));
         assert_eq!((time.next_until(at(30)), time.now()), (Some(Source::Host(0)), at(10)));
     }

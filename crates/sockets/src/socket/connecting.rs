@@ -23,8 +23,8 @@ impl ConnectHook {
         Self(Arc::new(hook))
     }
 
-    /// Runs the hook on a thread of its own: it may take its time. A connection that is no link of a
-    /// group has no token.
+    /// Runs the hook on a thread of its own: it may take its time. A connection that is no link of
+    /// a group has no token.
     pub(super) fn run(
         self,
         library: &Library,

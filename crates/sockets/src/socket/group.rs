@@ -141,8 +141,8 @@ impl Members {
     }
 
     /// Takes over the reports of all links of the group. A link that called this end gets a
-    /// `number`. Returns the links that are there, and the numbers of those that have ended: they
-    /// are gone, as in libsrt.
+    /// `number`. Returns the links that are there, and the numbers of the links that have
+    /// ended: they are gone, as in libsrt.
     fn follow(
         &mut self,
         mut reports: Vec<LinkReport>,

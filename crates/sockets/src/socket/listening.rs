@@ -176,8 +176,8 @@ impl Listening {
         listener.as_ref()?.try_incoming()
     }
 
-    /// The connections that wait, without those that ended and were collected before they were
-    /// accepted.
+    /// The connections that wait. A connection that ended and was collected before it was accepted
+    /// is forgotten.
     fn queue(&self) -> MutexGuard<'_, VecDeque<Arc<Socket>>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.retain(|socket| !socket.is_known_closed());
