@@ -7,20 +7,22 @@ use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckNo, Control, ControlPacket, DataHeader, Handshake, MsgNo, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, Control, DataHeader, Handshake, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
-use super::batch::Batch;
-use super::crypt::{self, Crypt};
+use super::crypt;
 use super::filtering::{Arrival, Filtering};
 use super::final_response::FinalResponse;
+use super::keys::Keys;
 use super::lifetime::{Closing, Lifetime};
+use super::output::Output;
+use super::packet_room::PacketRoom;
 use super::path_updates::{self, PathUpdates};
 use super::peer_error::PeerErrorReport;
 use super::pending::Pending;
 use super::recv::ReceiveHalf;
 use super::rtt::RttTracker;
-use super::send::{SendHalf, Verdict, timestamp};
+use super::send::{SendHalf, Verdict};
 use super::signals::Signals;
 use super::timer::{Cause, Timer, TimerTable};
 use crate::config::{Config, Transmission};
@@ -31,10 +33,6 @@ use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
 use crate::stream_id::RawStreamId;
-
-/// Commands of key messages outside the handshake (draft section 6.1).
-const KMREQ: u16 = 3;
-const KMRSP: u16 = 4;
 
 /// An established connection, from the end of the handshake until it is released.
 #[derive(Debug)]
@@ -49,32 +47,12 @@ pub(super) struct Established {
     negotiated: Negotiated,
     room: PacketRoom,
     response: FinalResponse,
-    /// The keys of both directions; `None` for a connection in the clear.
-    crypt: Option<Box<Crypt>>,
+    keys: Keys,
     /// The peer's paths, if both ends support path updates.
     path_updates: Option<Box<PathUpdates>>,
     peer_error: PeerErrorReport,
     /// Whether the application knows that a message is due and has not yet read it.
     told_readable: bool,
-}
-
-/// The room in a packet on the present path.
-#[derive(Clone, Copy, Debug)]
-struct PacketRoom {
-    /// Bytes of the largest payload.
-    payload: usize,
-    /// Words of the longest loss list.
-    loss_list: usize,
-}
-
-/// The output of one call: the time of its packets, and the buffer that takes their datagrams.
-#[derive(Debug)]
-pub(super) struct Output<'a> {
-    pub(super) now: Instant,
-    /// The start of the connection, from which timestamps count.
-    pub(super) start: Instant,
-    pub(super) batch: &'a mut Batch,
-    pub(super) buffer: &'a mut Vec<u8>,
 }
 
 /// The caller that has a connection of a listener.
@@ -111,7 +89,7 @@ impl Established {
             pending: Pending::default(),
             room: PacketRoom::new(&negotiated, config, path),
             response: FinalResponse::new(final_handshake),
-            crypt: negotiated.crypt.take(),
+            keys: Keys::new(negotiated.crypt.take()),
             path_updates: negotiated
                 .path_update
                 .then(|| Box::new(PathUpdates::new(own, &negotiated))),
@@ -197,7 +175,7 @@ impl Established {
     ) -> bool {
         let previous = self.lifetime.note_received(now);
         let rtt = self.rtt.estimate();
-        let crypt = self.crypt.as_deref();
+        let crypt = self.keys.crypt();
         let moved = if let Some(filter) = &mut self.filter {
             let arrival = Arrival { now, previous, header, payload };
             filter.handle_data(&mut self.receiver, crypt, arrival, rtt)
@@ -247,11 +225,10 @@ impl Established {
                 true
             }
             Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
-            Control::Extension { command: KMREQ, body } => self.handle_key_request(body),
-            Control::Extension { command: KMRSP, body } => {
-                self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))
-            }
-            Control::Extension { command, body } => self.handle_path_packet(*command, body),
+            Control::Extension { command, body } => match self.keys.handle(*command, body) {
+                Some(is_valid) => is_valid,
+                None => self.handle_path_packet(*command, body),
+            },
             Control::PeerError(code) => self.note_peer_error(PeerError::new(*code)),
             Control::Handshake(_) => false,
         };
@@ -285,14 +262,6 @@ impl Established {
         self.rtt.ack_answered(now, number, sample);
         self.receiver.hurry_nak(now, self.rtt.estimate());
         true
-    }
-
-    /// The peer announces a key. An invalid announcement leaves the keys in use untouched.
-    fn handle_key_request(&mut self, body: &[u8]) -> bool {
-        let answer = self.crypt.as_mut().and_then(|crypt| crypt.opening.handle_request(body));
-        let accepted = answer.as_ref().is_some_and(|answer| answer == body);
-        self.pending.key_answer = answer.or(self.pending.key_answer.take());
-        accepted
     }
 
     /// Takes in a packet of path updates that came by the peer's path; `false` for any other
@@ -399,12 +368,8 @@ impl Established {
 
     /// Bytes of the largest message.
     fn max_message(&self, config: &Config) -> usize {
-        let packet = self.room.payload;
-        if config.cuts_messages() {
-            packet * self.sender.message_packets(self.negotiated.fixed.peer_flow_window)
-        } else {
-            packet
-        }
+        let packets = self.sender.message_packets(self.negotiated.fixed.peer_flow_window);
+        self.room.message(config, packets)
     }
 
     /// Sets the timers that a submitted message may change.
@@ -494,17 +459,8 @@ impl Established {
 
     /// The terms of a link; `None` for a connection that is no link.
     pub(super) fn link_terms(&self, path: &Path) -> Option<LinkTerms> {
-        let negotiated = &self.negotiated;
-        Some(LinkTerms {
-            peer_group: negotiated.peer_group?,
-            send_isn: negotiated.fixed.send_isn,
-            receive_isn: negotiated.fixed.receive_isn,
-            base: negotiated.fixed.base,
-            receive_latency: negotiated.latency.receive,
-            peer_latency: negotiated.latency.peer,
-            max_payload: self.room.payload,
-            packet_overhead: path.properties.packet_overhead(),
-        })
+        let overhead = path.properties.packet_overhead();
+        LinkTerms::new(&self.negotiated, self.room.payload, overhead)
     }
 
     /// The status of a link.
@@ -624,12 +580,7 @@ impl Established {
             || self.pending.any()
             || self.receiver.has_feedback()
             || self.sender.has_drop_request()
-            || self.key_request_is_due()
-    }
-
-    /// Whether an announcement of a key waits to be written.
-    fn key_request_is_due(&self) -> bool {
-        self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.request_is_due())
+            || self.keys.has_message()
     }
 
     /// Writes datagrams as far as the batch has room, control packets first. Returns whether it
@@ -648,14 +599,14 @@ impl Established {
         loop {
             let before = out.buffer.len();
             if only_data || !self.write_control(out, signals) {
-                let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
+                let (rtt, crypt) = (self.rtt.estimate(), self.keys.crypt_mut());
                 let peer = self.negotiated.fixed.peer_socket_id;
                 if !self.sender.write_packet(out.now, out.start, peer, rtt, crypt, out.buffer) {
                     return true;
                 }
                 self.lifetime.note_sent(out.now);
                 // A data packet makes no other control packets due than these two.
-                only_data = !self.response.precedes_data() && !self.key_request_is_due();
+                only_data = !self.response.precedes_data() && !self.keys.request_is_due();
             }
             if !out.batch.add(out.buffer, before) {
                 return false;
@@ -734,18 +685,13 @@ impl Established {
 
     /// Writes the answer to a key message, or an announcement of a key.
     fn write_key_message(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        let dest = self.peer();
-        if let Some(body) = self.pending.key_answer.take() {
-            out.emit(out.now, dest, Control::Extension { command: KMRSP, body: &body });
-            return true;
+        let (dest, rtt) = (self.peer(), self.rtt.estimate().smoothed);
+        let Some(message) = self.keys.take(out.now, rtt) else { return false };
+        let command = message.command;
+        out.emit(out.now, dest, Control::Extension { command, body: &message.body });
+        if message.is_request() {
+            self.reschedule(out.now, Cause::Data, signals);
         }
-        let rtt = self.rtt.estimate().smoothed;
-        let crypt = self.crypt.as_mut().filter(|crypt| crypt.sealing.request_is_due());
-        let Some(body) = crypt.and_then(|crypt| crypt.sealing.take_request(out.now, rtt)) else {
-            return false;
-        };
-        out.emit(out.now, dest, Control::Extension { command: KMREQ, body });
-        self.reschedule(out.now, Cause::Data, signals);
         true
     }
 
@@ -843,10 +789,8 @@ impl Established {
         if self.timers.fired(Timer::Retransmit, now) {
             self.sender.handle_timeout(now, self.rtt.estimate());
         }
-        if self.timers.fired(Timer::KeyRequest, now)
-            && let Some(crypt) = &mut self.crypt
-        {
-            crypt.sealing.repeat_request();
+        if self.timers.fired(Timer::KeyRequest, now) {
+            self.keys.repeat_request();
         }
         if self.timers.fired(Timer::Linger, now) {
             self.lifetime.begin_shutdown();
@@ -904,9 +848,7 @@ impl Established {
             timers.assign(Timer::Ack, ack);
             timers.assign(Timer::Nak, self.receiver.next_nak(now, self.rtt.estimate()));
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
-            if let Some(crypt) = &self.crypt {
-                timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
-            }
+            timers.assign(Timer::KeyRequest, self.keys.next_request());
         }
         signals.news |= self.receiver.has_bypassed() || self.sender.has_returned();
         timers.assign(Timer::Skip, self.receiver.next_skip());
@@ -944,23 +886,12 @@ impl Established {
     // Getters.
 
     pub(super) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config) {
-        info.peer_socket_id = self.peer();
-        info.stream_id.clone_from(&self.negotiated.stream_id);
-        info.peer_version = self.negotiated.peer.version;
+        self.negotiated.fill_info(info);
         info.connected = true;
-        info.path_update = self.negotiated.path_update;
-        info.framing = self.negotiated.framing;
-        info.resumable = self.negotiated.resumable;
-        info.receive_latency = self.negotiated.latency.receive;
-        info.peer_latency = self.negotiated.latency.peer;
-        info.caller_latency = self.negotiated.latency.caller;
         info.max_payload = self.max_message(config);
-        info.packet_filter = self.negotiated.filter.map(|fec| fec.to_string()).unwrap_or_default();
         info.rtt = self.rtt.estimate().smoothed;
         info.peer_error = self.peer_error.last();
-        (info.send_key_state, info.receive_key_state) =
-            self.crypt.as_ref().map_or_else(Default::default, |crypt| crypt.states());
-        info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());
+        self.keys.fill_info(info);
     }
 
     pub(super) fn fill_statistics(&self, now: Instant, statistics: &mut Statistics) {
@@ -970,27 +901,10 @@ impl Established {
         self.receiver.fill_statistics(mss, statistics);
         statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored());
         statistics.peer_latency = self.negotiated.latency.peer;
-        statistics.key_refreshes = self.crypt.as_ref().map_or(0, |crypt| crypt.sealing.refreshes());
+        statistics.key_refreshes = self.keys.refreshes();
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
         (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
         statistics.path_changes = self.path_updates.as_ref().map_or(0, |updates| updates.changes());
-    }
-}
-
-impl PacketRoom {
-    fn new(negotiated: &Negotiated, config: &Config, path: &Path) -> Self {
-        Self {
-            payload: negotiated.max_payload(config, path),
-            loss_list: path.packet_room(negotiated.fixed.mss) / 4,
-        }
-    }
-}
-
-impl Output<'_> {
-    /// Appends a control packet with the timestamp of `at` to the buffer.
-    pub(super) fn emit(&mut self, at: Instant, dest: SocketId, control: Control<'_>) {
-        let timestamp = timestamp(self.start, at);
-        ControlPacket { timestamp, dest, control }.emit(self.buffer);
     }
 }

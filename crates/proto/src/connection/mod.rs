@@ -7,7 +7,10 @@ mod failed;
 mod filtering;
 mod final_response;
 mod handshaking;
+mod keys;
 mod lifetime;
+mod output;
+mod packet_room;
 pub(crate) mod path_updates;
 mod peer_error;
 mod pending;
@@ -30,10 +33,11 @@ use punctual_wire::{
 };
 
 use self::batch::Batch;
+use self::established::Established;
 pub(crate) use self::established::Occupant;
-use self::established::{Established, Output};
 use self::failed::Failed;
 use self::handshaking::{Handshaking, Role};
+use self::output::Output;
 use self::path_updates::PathUpdates;
 pub(crate) use self::signals::Signals;
 use crate::config::Config;
@@ -456,7 +460,7 @@ impl Connection {
 
     /// The timestamp of a packet that is sent at `now`.
     pub(crate) fn timestamp(&self, now: Instant) -> Timestamp {
-        send::timestamp(self.start, now)
+        output::timestamp(self.start, now)
     }
 
     /// The path has other properties from now on.

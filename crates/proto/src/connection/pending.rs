@@ -11,8 +11,6 @@ use crate::error::PeerError;
 pub(super) struct Pending {
     pub(super) ack_ack: Option<AckNo>,
     pub(super) ack: bool,
-    /// The answer to a key message of the peer.
-    pub(super) key_answer: Option<Vec<u8>>,
     /// The answer to the peer's challenge.
     pub(super) path_answer: Option<path_updates::Body>,
     pub(super) path_probe: bool,
@@ -32,7 +30,6 @@ impl Pending {
             || self.path_probe
             || self.error.is_some()
             || self.ack_ack.is_some()
-            || self.key_answer.is_some()
             || self.path_answer.is_some()
     }
 

@@ -197,6 +197,26 @@ pub struct LinkTerms {
     pub(crate) packet_overhead: usize,
 }
 
+impl LinkTerms {
+    /// The terms of a connection with this room and overhead of a packet; `None` if it is no link.
+    pub(crate) fn new(
+        negotiated: &Negotiated,
+        max_payload: usize,
+        packet_overhead: usize,
+    ) -> Option<Self> {
+        Some(Self {
+            peer_group: negotiated.peer_group?,
+            send_isn: negotiated.fixed.send_isn,
+            receive_isn: negotiated.fixed.receive_isn,
+            base: negotiated.fixed.base,
+            receive_latency: negotiated.latency.receive,
+            peer_latency: negotiated.latency.peer,
+            max_payload,
+            packet_overhead,
+        })
+    }
+}
+
 /// The status of a link.
 #[derive(Clone, Debug)]
 pub struct LinkStatus {

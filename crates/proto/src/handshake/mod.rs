@@ -22,6 +22,7 @@ use self::terms::FixedPart;
 use crate::config::Config;
 use crate::connection::crypt::Crypt;
 use crate::error::CloseReason;
+use crate::event::ConnectionInfo;
 use crate::filter::Fec;
 use crate::path::Path;
 use crate::stream_id::RawStreamId;
@@ -139,5 +140,19 @@ impl Negotiated {
         let filter = if self.filter.is_some() { Fec::OVERHEAD } else { 0 };
         let room = path.packet_room(self.fixed.mss).saturating_sub(filter + self.payload_overhead);
         config.payload_size().min(room)
+    }
+
+    /// Tells what both ends have agreed on, and what the peer has told of itself.
+    pub(crate) fn fill_info(&self, info: &mut ConnectionInfo) {
+        info.peer_socket_id = self.fixed.peer_socket_id;
+        info.stream_id.clone_from(&self.stream_id);
+        info.peer_version = self.peer.version;
+        info.path_update = self.path_update;
+        info.framing = self.framing;
+        info.resumable = self.resumable;
+        info.receive_latency = self.latency.receive;
+        info.peer_latency = self.latency.peer;
+        info.caller_latency = self.latency.caller;
+        info.packet_filter = self.filter.map(|fec| fec.to_string()).unwrap_or_default();
     }
 }

@@ -9,10 +9,9 @@ use punctual_wire::{DataHeader, SeqNo};
 
 use super::SUSPICIOUS_GAP;
 use super::announced_drops::AnnouncedDrops;
-use super::buffer::{ReceiveBuffer, Stored};
-use super::delivery::Delivery;
+use super::buffer::Stored;
 use super::link::LinkEstimate;
-use super::timing::Timing;
+use super::store::Store;
 use super::tsbpd::Tsbpd;
 
 /// The shortest silence that counts; hosts and networks cause shorter ones at any time.
@@ -29,9 +28,7 @@ const UNTIMED: Duration = Duration::from_secs(1);
 /// The parts of the receiving half by which a jump of the stream is recognised.
 #[derive(Clone, Copy)]
 pub(super) struct StreamView<'a> {
-    pub(super) buffer: &'a ReceiveBuffer,
-    pub(super) delivery: &'a Delivery,
-    pub(super) timing: &'a Timing,
+    pub(super) store: &'a Store,
     pub(super) link: &'a LinkEstimate,
     pub(super) drops: &'a AnnouncedDrops,
 }
@@ -42,23 +39,27 @@ impl StreamView<'_> {
     #[cold]
     pub(super) fn excludes(&self, now: Instant, header: &DataHeader, stored: &Stored) -> bool {
         let seq = header.seq;
-        if seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed() {
+        if seq.distance_from(self.store.buffer.end()) >= SUSPICIOUS_GAP.cast_signed() {
             return true;
         }
-        let is_early = self.timing.due(stored.time).is_some_and(|due| due > now);
-        !self.delivery.is_file() && !header.retransmitted && self.buffer.has_passed(seq) && is_early
+        let is_early = self.store.timing.due(stored.time).is_some_and(|due| due > now);
+        !self.store.delivery.is_file()
+            && !header.retransmitted
+            && self.store.buffer.has_passed(seq)
+            && is_early
     }
 
     /// The time that candidates must continue while the stream is silent.
     fn confirmation_time(&self, rtt: Rtt) -> Duration {
-        let latency = self.timing.tsbpd().map_or(UNTIMED, Tsbpd::latency);
+        let latency = self.store.timing.tsbpd().map_or(UNTIMED, Tsbpd::latency);
         confirmation_time(rtt.smoothed, self.link.usual_pause(), latency)
     }
 
     /// Whether the sender has announced that it dropped all packets before `first`.
     fn has_announced(&self, first: SeqNo) -> bool {
-        let behind = self.drops.behind(self.buffer.end());
-        behind != self.buffer.end() && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
+        let behind = self.drops.behind(self.store.buffer.end());
+        behind != self.store.buffer.end()
+            && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
     }
 
     /// Whether a burst of packets was lost before the candidates: their timestamps leave out as
@@ -67,25 +68,27 @@ impl StreamView<'_> {
     /// packets of the stream so far still find their places, and are due before the candidates.
     #[cold]
     fn lost_a_burst_before(&self, now: Instant, candidates: &Candidates) -> bool {
-        let (Some(tsbpd), Some(first)) = (self.timing.tsbpd(), candidates.packets.first()) else {
+        let (Some(tsbpd), Some(first)) = (self.store.timing.tsbpd(), candidates.packets.first())
+        else {
             return false;
         };
         let (Some(pause), Some(heard)) = (self.link.mean_pause(), self.link.newest_arrival())
         else {
             return false;
         };
-        let transit_micros = self.timing.transit_micros();
+        let transit_micros = self.store.timing.transit_micros();
         let transit = Duration::from_micros(transit_micros.unsigned_abs());
         let newest = if transit_micros < 0 { heard + transit } else { heard - transit };
         let time = tsbpd.origin(first.stored.time).saturating_since(newest);
-        let numbers = first.seq.distance_from(self.buffer.end()).unsigned_abs();
+        let numbers = first.seq.distance_from(self.store.buffer.end()).unsigned_abs();
         let has_continued = now >= candidates.began + (pause * UNUSUAL).max(LEAST_SILENCE);
         has_continued && pause.saturating_mul(numbers) <= time * 2
     }
 
     /// Whether the silence was long enough for as many packets as the numbers leave out.
     fn silence_explains(&self, candidates: &Candidates) -> bool {
-        let beyond = u64::from(candidates.first.distance_from(self.buffer.end()).unsigned_abs());
+        let beyond =
+            u64::from(candidates.first.distance_from(self.store.buffer.end()).unsigned_abs());
         let rate = u64::from(self.link.arrival_rate());
         let silence = u64::try_from(candidates.silence().as_millis()).unwrap_or(u64::MAX);
         rate == 0 || beyond <= (rate * FASTER).saturating_mul(silence) / 1_000
@@ -93,7 +96,7 @@ impl StreamView<'_> {
 
     /// Whether the candidates are the stream.
     fn believes(&self, now: Instant, candidates: &Candidates) -> bool {
-        if self.delivery.is_file() {
+        if self.store.delivery.is_file() {
             return candidates.confirmed;
         }
         if candidates.is_behind {
@@ -151,7 +154,7 @@ impl JumpDetector {
         rtt: Rtt,
         stream: StreamView<'_>,
     ) -> u64 {
-        let limit = stream.buffer.limit();
+        let limit = stream.store.buffer.limit();
         let refused = match &mut self.candidates {
             Some(candidates) => candidates.add(packet, limit).err(),
             None => Some(packet),
@@ -162,7 +165,7 @@ impl JumpDetector {
         let confirmation = stream.confirmation_time(rtt);
         let mut candidates = Candidates::new(now, silent_since, confirmation, packet);
         candidates.confirmed = stream.has_announced(candidates.first);
-        candidates.is_behind = candidates.first.is_before(stream.buffer.end());
+        candidates.is_behind = candidates.first.is_before(stream.store.buffer.end());
         if candidates.is_behind {
             // Without latency that time would be zero, and any stragglers would be believed.
             candidates.confirmation = candidates.confirmation.max(LEAST_SILENCE);
@@ -179,17 +182,17 @@ impl JumpDetector {
     pub(super) fn decide(&mut self, now: Instant, stream: StreamView<'_>) -> Option<Jump> {
         let mut candidates =
             self.candidates.take_if(|candidates| stream.believes(now, candidates))?;
-        let beyond = candidates.first.distance_from(stream.buffer.end());
+        let beyond = candidates.first.distance_from(stream.store.buffer.end());
         let kind = if candidates.is_behind {
             JumpKind::Back
-        } else if !stream.delivery.keeps_all()
-            && usize::try_from(beyond).is_ok_and(|beyond| beyond >= stream.buffer.room())
+        } else if !stream.store.delivery.keeps_all()
+            && usize::try_from(beyond).is_ok_and(|beyond| beyond >= stream.store.buffer.room())
         {
             JumpKind::BeyondRoom
         } else {
             JumpKind::WithinRoom
         };
-        if kind == JumpKind::BeyondRoom && stream.buffer.packets() > 0 {
+        if kind == JumpKind::BeyondRoom && stream.store.buffer.packets() > 0 {
             candidates.wait = true;
             self.candidates = Some(candidates);
             return None;

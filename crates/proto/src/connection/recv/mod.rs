@@ -21,6 +21,7 @@ mod playout;
 pub(crate) mod reorder_tolerance;
 mod reordering_estimator;
 mod response_time;
+mod store;
 mod timing;
 pub(crate) mod tsbpd;
 
@@ -37,18 +38,16 @@ use punctual_wire::{
 
 use self::ack::{AckKind, AckState};
 use self::announced_drops::AnnouncedDrops;
-use self::buffer::{Insert, ReceiveBuffer, Stored};
+use self::buffer::{Insert, Stored};
 use self::counts::Counts;
-use self::delivery::Delivery;
 use self::file::FileReceipt;
 use self::group_bypass::GroupBypass;
 use self::jump::{Arrived, JumpDetector, JumpKind, StreamView};
 use self::link::{LinkEstimate, Probe};
+use self::nak_scheduler::NakScheduler;
 pub(crate) use self::nak_scheduler::periodic_nak_interval;
-use self::nak_scheduler::{Missing, NakScheduler};
 pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
-use self::playout::PlayoutCheck;
-use self::timing::Timing;
+use self::store::Store;
 use super::send::capacity;
 use crate::config::Config;
 use crate::connection::crypt::Refusal;
@@ -56,7 +55,6 @@ use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
-use crate::mode::ReassembledMessage;
 use crate::path::Path;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
@@ -68,9 +66,7 @@ const READABLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
-    delivery: Delivery,
-    buffer: ReceiveBuffer,
-    timing: Timing,
+    store: Store,
     naks: NakScheduler,
     acks: AckState,
     link: LinkEstimate,
@@ -84,17 +80,13 @@ pub(crate) struct ReceiveHalf {
     drops: AnnouncedDrops,
     /// The last packet that arrived without a key that could decrypt it.
     unreadable: Option<SeqNo>,
-    /// The check of a stream of bytes with a playout point.
-    playout: Option<PlayoutCheck>,
     counts: Counts,
 }
 
 impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, path: &Path, now: Instant) -> Self {
         Self {
-            delivery: Delivery::new(config, negotiated, path),
-            buffer: ReceiveBuffer::new(negotiated.fixed.receive_isn, config.receive_window()),
-            timing: Timing::new(config, negotiated),
+            store: Store::new(config, negotiated, path),
             naks: NakScheduler::new(config, negotiated, now),
             acks: AckState::new(
                 negotiated.fixed.receive_isn,
@@ -108,21 +100,20 @@ impl ReceiveHalf {
             jumps: JumpDetector::default(),
             drops: AnnouncedDrops::default(),
             unreadable: None,
-            playout: negotiated.playout.map(|_| PlayoutCheck::default()),
             counts: Counts::default(),
         }
     }
 
     /// Applies the options that may change while the connection runs.
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
-        self.timing.trace_clock(config.drift_tracer());
+        self.store.timing.trace_clock(config.drift_tracer());
         self.naks.set_reorder_tolerance(config, negotiated);
     }
 
     /// The properties of the path have changed.
     pub(crate) fn follow_path(&mut self, path: &Path) {
         self.overhead = path.properties.packet_overhead();
-        self.delivery.follow_path(path);
+        self.store.delivery.follow_path(path);
     }
 
     /// A data packet arrived; the packet before it, of any kind, arrived at `heard_before`. Returns
@@ -165,7 +156,7 @@ impl ReceiveHalf {
     /// that. They are dropped if both ends agreed on no retransmissions and TLPKTDROP is off: the
     /// stream would wait for them without end, as libsrt's does.
     pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
-        let most = self.buffer.end().plus(self.room()).minus(1);
+        let most = self.store.buffer.end().plus(self.store.room()).minus(1);
         let last = if last.is_after(most) { most } else { last };
         if last.is_before(first) {
             return;
@@ -173,10 +164,10 @@ impl ReceiveHalf {
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
         match self.naks.arq() {
             Arq::OnRequest => {
-                let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+                let missing = self.store.missing();
                 self.naks.report(now, (first, last), missing, rtt);
             }
-            Arq::Never if !self.timing.drops_too_late() && !self.keeps_all() => {
+            Arq::Never if !self.store.timing.drops_too_late() && !self.store.keeps_all() => {
                 self.forgo(first, last);
             }
             Arq::Always | Arq::Never => {}
@@ -186,10 +177,13 @@ impl ReceiveHalf {
     /// Takes in a data packet that arrived or was rebuilt.
     #[inline(always)]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
-        let place = self.delivery.arrived(now, header, payload.len(), self.full_payload);
-        let stored =
-            Stored { payload, time: self.timing.plausible_time(now, header.timestamp), place };
-        let gap = header.seq.distance_from(self.buffer.end());
+        let place = self.store.delivery.arrived(now, header, payload.len(), self.full_payload);
+        let stored = Stored {
+            payload,
+            time: self.store.timing.plausible_time(now, header.timestamp),
+            place,
+        };
+        let gap = header.seq.distance_from(self.store.buffer.end());
         if !(0..SUSPICIOUS_GAP.cast_signed()).contains(&gap)
             && self.stream().excludes(now, header, &stored)
         {
@@ -200,9 +194,9 @@ impl ReceiveHalf {
         if gap >= 0 && self.jumps.is_undecided() && !header.retransmitted {
             self.counts.ignored += self.jumps.discard();
         }
-        let joins = gap == 0 && self.buffer.has_place_for(header.seq) && self.only_waits();
+        let joins = gap == 0 && self.store.buffer.has_place_for(header.seq) && self.only_waits();
         // A NAK that waits already needs no further notice.
-        let waited = joins && !self.buffer.missing().is_empty() && self.naks.is_due();
+        let waited = joins && !self.store.buffer.missing().is_empty() && self.naks.is_due();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || !waited && self.has_feedback()
     }
@@ -210,7 +204,7 @@ impl ReceiveHalf {
     /// Whether a packet that ends a message or a piece of a stream has arrived and moved the
     /// acknowledgement since the last call.
     pub(crate) fn take_quick_ack(&mut self) -> bool {
-        self.delivery.take_quick_ack() && self.acks.is_news(self.buffer.acknowledged())
+        self.store.delivery.take_quick_ack() && self.acks.is_news(self.store.buffer.acknowledged())
     }
 
     /// A data packet arrived that cannot be decrypted. Returns whether an answer may be due.
@@ -262,19 +256,21 @@ impl ReceiveHalf {
             // Packets that can be decrypted continue to arrive: this one was forged.
             return false;
         }
-        let end = self.buffer.end();
+        let end = self.store.buffer.end();
         let gap = seq.distance_from(end);
         if gap >= SUSPICIOUS_GAP.cast_signed() {
             let behind = self.unreadable.replace(seq).map(|before| seq.distance_from(before));
             if !behind.is_some_and(|behind| (1..SUSPICIOUS_GAP.cast_signed()).contains(&behind)) {
                 return false;
             }
-            if gap.unsigned_abs() as usize >= self.buffer.room() && self.buffer.packets() == 0 {
+            if gap.unsigned_abs() as usize >= self.store.buffer.room()
+                && self.store.buffer.packets() == 0
+            {
                 self.jump_ahead(now, seq);
             }
         }
-        let first = if gap > 0 { self.buffer.end() } else { seq };
-        let given_up = self.buffer.give_up_beyond(first, seq);
+        let first = if gap > 0 { self.store.buffer.end() } else { seq };
+        let given_up = self.store.buffer.give_up_beyond(first, seq);
         self.counts.dropped(u64::from(given_up.saturating_sub(1)));
         given_up > 0
     }
@@ -282,15 +278,15 @@ impl ReceiveHalf {
     /// Whether the next packet in order moves no timer: other packets wait for delivery before it,
     /// and it changes neither the next ACK nor the missing packets.
     fn only_waits(&self) -> bool {
-        let unmoved = if self.buffer.missing().is_empty() {
-            self.acks.counts_down(self.buffer.end())
+        let unmoved = if self.store.buffer.missing().is_empty() {
+            self.acks.counts_down(self.store.buffer.end())
         } else {
-            self.buffer.first_behind_gap().is_some()
+            self.store.buffer.first_behind_gap().is_some()
         };
         unmoved
-            && self.buffer.packets() > 0
+            && self.store.buffer.packets() > 0
             && self.naks.next_ripe().is_none()
-            && !self.delivery.is_file()
+            && !self.store.delivery.is_file()
     }
 
     /// Counts a control packet that was sent at `timestamp`; `rtt` is the latest sample.
@@ -300,26 +296,26 @@ impl ReceiveHalf {
         timestamp: Timestamp,
         rtt: Option<Duration>,
     ) {
-        self.timing.trace_drift(now, timestamp, rtt);
+        self.store.timing.trace_drift(now, timestamp, rtt);
     }
 
     /// The drift of the peer's clock that this connection traced, nanoseconds.
     pub(crate) fn traced_drift(&self) -> i64 {
-        self.timing.traced_drift()
+        self.store.timing.traced_drift()
     }
 
     /// From now on a group sets the correction for the drift; now it is `nanos`.
     pub(crate) const fn share_drift(&mut self, nanos: i64) {
-        self.timing.share_drift(nanos);
+        self.store.timing.share_drift(nanos);
     }
 
     pub(crate) const fn set_drift(&mut self, nanos: i64) {
-        self.timing.set_drift(nanos);
+        self.store.timing.set_drift(nanos);
     }
 
     /// Delivers by the time base of a group from now on, including the packets in the buffer.
     pub(crate) fn align(&mut self, timebase: &GroupTimebase) {
-        self.timing.align(timebase);
+        self.store.timing.align(timebase);
     }
 
     /// The sender has dropped these packets. The missing ones among them are dropped here, too;
@@ -327,15 +323,15 @@ impl ReceiveHalf {
     /// `false` if the message cannot be true.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
         let DropRequest { first, last, .. } = *request;
-        let most = self.buffer.end().plus(self.room()).minus(1);
+        let most = self.store.buffer.end().plus(self.store.room()).minus(1);
         let is_far = last.is_after(most);
-        let stream = self.delivery.is_stream();
+        let stream = self.store.delivery.is_stream();
         if last.is_before(first) || is_far && !self.accepts_out_of_window(request) || stream {
             return false;
         }
-        if self.delivery.is_file() {
+        if self.store.delivery.is_file() {
             // Its sender may not send a packet after them before they are acknowledged.
-            let count = self.buffer.give_up_beyond(first, if is_far { most } else { last });
+            let count = self.store.buffer.give_up_beyond(first, if is_far { most } else { last });
             self.counts.dropped(u64::from(count));
             return true;
         }
@@ -345,9 +341,9 @@ impl ReceiveHalf {
     /// Drops the missing packets from `first` to `last`, now or when a packet after them arrives.
     /// Returns `false` if there is no room to remember that.
     fn forgo(&mut self, first: SeqNo, last: SeqNo) -> bool {
-        let count = self.buffer.give_up(first, last);
+        let count = self.store.buffer.give_up(first, last);
         self.counts.dropped(u64::from(count));
-        let end = self.buffer.end();
+        let end = self.store.buffer.end();
         if last.is_before(end) {
             return true;
         }
@@ -358,7 +354,7 @@ impl ReceiveHalf {
     /// lost, the sender of a file may have dropped more packets than there is room for. Its message
     /// begins at the acknowledgement, and is repeated from there until this end has followed.
     fn accepts_out_of_window(&self, request: &DropRequest) -> bool {
-        self.keeps_all() && request.first == self.buffer.acknowledged()
+        self.store.keeps_all() && request.first == self.store.buffer.acknowledged()
     }
 
     /// An ACKACK arrived. Returns the round-trip time, if its ACK had none yet.
@@ -369,117 +365,67 @@ impl ReceiveHalf {
     /// The next message if it is due at `due_by`, or else the instant of
     /// [`next_delivery`](Self::next_delivery).
     pub(crate) fn recv(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
-        if self.delivery.is_file() {
-            return self.recv_of_file(now);
+        if self.store.delivery.is_file() {
+            let (message, discarded) = self.store.recv_of_file(now);
+            self.counts.dropped(discarded);
+            return message;
         }
-        self.recv_packet(now, due_by)
-    }
-
-    /// The next packet, which is a message or a piece of a stream.
-    #[inline(always)]
-    fn recv_packet(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
-        let next = self.next_packet();
-        let Some((seq, stored, lost_before)) =
-            next.is_due(due_by).then(|| self.buffer.pop()).flatten()
-        else {
-            return Err(next);
-        };
-        let (origin, due) = self.timing.origin_and_due(now, stored.time);
-        Ok(Message {
-            payload: stored.payload,
-            origin,
-            due,
-            seq,
-            msgno: stored.place.msgno(),
-            lost_before,
-        })
-    }
-
-    #[inline(never)]
-    fn recv_of_file(&mut self, now: Instant) -> Result<Message, WakeUp> {
-        let Some(messages) = self.delivery.messages() else {
-            return self.recv_packet(now, now);
-        };
-        let whole = messages.take(&mut self.buffer);
-        self.counts.dropped(messages.take_discarded());
-        let Some(ReassembledMessage { payload, seq, msgno, lost_before }) = whole else {
-            return Err(WakeUp::Never);
-        };
-        Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before })
+        self.store.recv_packet(now, due_by)
     }
 
     /// The due time of the packet at the front; never if there is no packet or one before it is
     /// missing.
     pub(crate) fn next_delivery(&mut self) -> WakeUp {
-        if let Some(messages) = self.delivery.messages() {
-            let readable = messages.is_readable(&mut self.buffer);
-            return if readable { WakeUp::Now } else { WakeUp::Never };
-        }
-        self.next_packet()
+        self.store.next_delivery()
     }
 
     /// The due time of the second live message, unless it is due at `now` already.
     pub(crate) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
-        let second = self.buffer.second().filter(|_| !self.delivery.is_file())?;
-        self.timing.due(second.time).filter(|&due| due > now)
-    }
-
-    #[inline(always)]
-    fn next_packet(&mut self) -> WakeUp {
-        let Some((_, stored)) = self.buffer.front() else { return WakeUp::Never };
-        self.timing.due(stored.time).map_or(WakeUp::Now, WakeUp::At)
+        self.store.second_delivery_after(now)
     }
 
     /// Whether nothing is left to be delivered after `recv` has found nothing.
     pub(crate) fn is_drained(&self) -> bool {
-        self.buffer.packets() == 0 || self.keeps_all()
+        self.store.is_drained()
     }
 
     /// Whether a file is incomplete: packets are missing or wait for missing ones.
     pub(crate) fn is_truncated(&self) -> bool {
-        let whole = self.buffer.packets() == 0 && self.buffer.missing().is_empty();
-        self.keeps_all() && !whole
+        self.store.is_truncated()
     }
 
     /// The deadline of missing packets: a packet after them is due then.
     pub(crate) fn next_skip(&self) -> Option<Instant> {
-        let (_, stored) = self.buffer.first_behind_gap()?;
-        self.timing.give_up_at(stored.time)
+        self.store.next_skip()
     }
 
     /// Drops the packets that are missing before packets that are due.
     pub(crate) fn skip_late(&mut self, now: Instant) {
-        while self.next_skip().is_some_and(|at| at <= now) {
-            let Some((seq, _)) = self.buffer.first_behind_gap() else { return };
-            let count = self.buffer.give_up_before(seq);
-            self.counts.dropped(u64::from(count));
-        }
+        let dropped = self.store.skip_late(now);
+        self.counts.dropped(dropped);
     }
 
     /// The peer has closed the connection: all missing packets are dropped. Of a file, packets
     /// after a missing one are not delivered.
     pub(crate) fn end(&mut self) {
-        if self.keeps_all() {
-            return;
-        }
-        let count = self.buffer.give_up_before(self.buffer.end());
-        self.counts.dropped(u64::from(count));
+        let dropped = self.store.end();
+        self.counts.dropped(dropped);
     }
 
     /// The instant at which the ACK timer expires, if an ACKACK takes `wait` at most.
     pub(crate) fn next_ack(&self, now: Instant, wait: Duration) -> Option<Instant> {
-        self.acks.due(now, self.buffer.acknowledged(), wait)
+        self.acks.due(now, self.store.buffer.acknowledged(), wait)
     }
 
     /// Whether an ACK has to be sent before its timer: the buffer was full and has room again.
     pub(crate) fn ack_is_urgent(&self) -> bool {
-        self.acks.frees(self.room())
+        self.acks.frees(self.store.room())
     }
 
     /// The full or small ACK that is due now.
     pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
-        let next = self.buffer.acknowledged();
-        let room = self.room();
+        let next = self.store.buffer.acknowledged();
+        let room = self.store.room();
         let (number, kind) = self.acks.send(now, next, room);
         self.counts.acks_sent += 1;
         let link = AckLink {
@@ -490,7 +436,7 @@ impl ReceiveHalf {
         match kind {
             AckKind::Small => Ack::Small { number, next, link },
             AckKind::Full => {
-                let packets_per_sec = match self.delivery.file() {
+                let packets_per_sec = match self.store.delivery.file() {
                     Some(file) => file.packets_per_sec(),
                     None => self.link.arrival_rate(),
                 };
@@ -512,7 +458,7 @@ impl ReceiveHalf {
 
     /// The light ACK, if one is due.
     pub(crate) fn take_light_ack(&mut self) -> Option<Ack> {
-        self.acks.take_light().then(|| Ack::Light { next: self.buffer.acknowledged() })
+        self.acks.take_light().then(|| Ack::Light { next: self.store.buffer.acknowledged() })
     }
 
     /// Whether a light ACK or a loss report waits to be sent.
@@ -527,7 +473,7 @@ impl ReceiveHalf {
         max_words: usize,
         rtt: Rtt,
     ) -> Option<LossListBuilder> {
-        let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+        let missing = self.store.missing();
         self.naks.take(now, max_words, missing, rtt)
     }
 
@@ -560,7 +506,7 @@ impl ReceiveHalf {
 
     /// The NAK timer expired.
     pub(crate) fn repeat_nak(&mut self, now: Instant, rtt: Rtt) {
-        let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+        let missing = self.store.missing();
         self.naks.repeat(now, missing, rtt);
     }
 
@@ -577,7 +523,7 @@ impl ReceiveHalf {
 
     /// Reports losses whose wait for reordered packets has ended, and follows a jump of the stream.
     pub(crate) fn report_ripe_losses(&mut self, now: Instant, rtt: Rtt) {
-        let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+        let missing = self.store.missing();
         self.naks.report_ripe(now, missing, rtt);
         if self.jumps.next().is_some_and(|at| at <= now) {
             self.follow_jump(now, rtt);
@@ -587,15 +533,7 @@ impl ReceiveHalf {
     pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
         self.counts.fill(self.overhead, statistics);
         self.naks.fill_statistics(statistics);
-        statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;
-        statistics.receive_buffer_packets =
-            u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
-        statistics.receive_buffer_bytes = self.buffer.bytes();
-        statistics.receive_buffer_span = self.buffer.span_in_time(self.timing.tsbpd());
-        self.timing.fill_statistics(statistics);
-        if let Some(playout) = &self.playout {
-            playout.fill(statistics);
-        }
+        self.store.fill_statistics(mss, statistics);
         let capacity_pps = self.capacity_pps();
         if capacity_pps > 0 {
             statistics.link_capacity = capacity(capacity_pps, mss);
@@ -604,34 +542,28 @@ impl ReceiveHalf {
 
     /// The parts by which a jump of the stream is recognised.
     const fn stream(&self) -> StreamView<'_> {
-        StreamView {
-            buffer: &self.buffer,
-            delivery: &self.delivery,
-            timing: &self.timing,
-            link: &self.link,
-            drops: &self.drops,
-        }
+        StreamView { store: &self.store, link: &self.link, drops: &self.drops }
     }
 
     /// Whether a packet lies far ahead of the live stream.
     pub(crate) fn is_far_ahead(&self, seq: SeqNo) -> bool {
-        !self.delivery.is_file()
-            && seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
+        !self.store.delivery.is_file()
+            && seq.distance_from(self.store.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
     }
 
     /// A packet arrived that does not belong to the stream so far.
     #[cold]
     fn take_candidate(&mut self, now: Instant, packet: Arrived, rtt: Rtt) {
-        let Self { buffer, delivery, timing, link, drops, jumps, .. } = self;
-        let stream = StreamView { buffer, delivery, timing, link, drops };
+        let Self { store, link, drops, jumps, .. } = self;
+        let stream = StreamView { store, link, drops };
         self.counts.ignored += jumps.add(now, packet, rtt, stream);
         self.follow_jump(now, rtt);
     }
 
     /// Follows the stream if it has jumped.
     fn follow_jump(&mut self, now: Instant, rtt: Rtt) {
-        let Self { buffer, delivery, timing, link, drops, jumps, .. } = self;
-        let stream = StreamView { buffer, delivery, timing, link, drops };
+        let Self { store, link, drops, jumps, .. } = self;
+        let stream = StreamView { store, link, drops };
         let Some(jump) = jumps.decide(now, stream) else { return };
         match jump.kind {
             JumpKind::Back => self.jump_back(jump.first),
@@ -645,7 +577,7 @@ impl ReceiveHalf {
 
     /// Continues at `seq`, before the newest packet: the packets in the buffer were forged.
     fn jump_back(&mut self, seq: SeqNo) {
-        self.counts.ignored += self.buffer.restart(seq) as u64;
+        self.counts.ignored += self.store.buffer.restart(seq) as u64;
         self.counts.jumped_back();
         self.drops.clear();
         self.naks.clear();
@@ -654,10 +586,10 @@ impl ReceiveHalf {
     /// Continues at `seq`. The packets between count as lost, but no more of them than a packet a
     /// microsecond since the newest one.
     fn jump_ahead(&mut self, now: Instant, seq: SeqNo) {
-        let beyond = seq.distance_from(self.buffer.end()).unsigned_abs();
+        let beyond = seq.distance_from(self.store.buffer.end()).unsigned_abs();
         let silence = now.saturating_since(self.link.newest_arrival().unwrap_or(self.started));
         let existed = u128::from(beyond) <= silence.as_micros();
-        let skipped = self.buffer.jump(seq, if existed { beyond } else { 0 });
+        let skipped = self.store.buffer.jump(seq, if existed { beyond } else { 0 });
         self.counts.jumped_ahead(u64::from(skipped));
         self.drops.clear();
         self.naks.stop_period();
@@ -668,47 +600,26 @@ impl ReceiveHalf {
     /// bring a DROPREQ for them, but `seq` has arrived now.
     #[cold]
     fn evict_for(&mut self, seq: SeqNo) {
-        if self.timing.drops_too_late() {
-            let count = self.buffer.give_way(seq);
+        if self.store.timing.drops_too_late() {
+            let count = self.store.buffer.give_way(seq);
             self.counts.dropped(u64::from(count));
         }
     }
 
     #[inline(always)]
-    fn store(
-        &mut self,
-        now: Instant,
-        seq: SeqNo,
-        retransmitted: bool,
-        mut stored: Stored,
-        rtt: Rtt,
-    ) {
-        if !self.buffer.has_place_for(seq) {
+    fn store(&mut self, now: Instant, seq: SeqNo, retransmitted: bool, stored: Stored, rtt: Rtt) {
+        if !self.store.buffer.has_place_for(seq) {
             self.evict_for(seq);
         }
         let payload = stored.payload.len();
         let time = stored.time;
-        let previous_end = self.buffer.end();
-        let diverted = match (self.delivery.bypass_mut(), self.timing.tsbpd()) {
-            (Some(bypass), Some(tsbpd)) => Some(bypass.divert(seq, &mut stored, tsbpd)),
-            _ => None,
-        };
-        let readable_to = self.playout.as_ref().map(|_| self.buffer.acknowledged());
-        let insert = self.buffer.insert(seq, stored);
-        if let (Some(playout), Some(first)) = (&mut self.playout, readable_to) {
-            playout.became_readable(now, first, &self.buffer, &self.timing);
-        }
-        if let Some(message) = diverted
-            && matches!(insert, Insert::Newest { .. } | Insert::Filled)
-            && let Some(bypass) = self.delivery.bypass_mut()
-        {
-            bypass.keep(message);
-        }
+        let previous_end = self.store.buffer.end();
+        let insert = self.store.insert(now, seq, stored);
         match insert {
             Insert::Newest { gap } => {
-                self.delivery.stored(seq, &self.buffer);
+                self.store.delivery.stored(seq, &self.store.buffer);
                 self.counts.stored(payload);
-                self.acks.count_packet(self.room());
+                self.acks.count_packet(self.store.room());
                 if gap > 0 || !self.drops.is_empty() {
                     self.skip_numbers(now, previous_end, seq, rtt);
                 } else if !retransmitted && self.naks.arrived_in_order() {
@@ -716,13 +627,13 @@ impl ReceiveHalf {
                 }
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);
-                    self.timing.note_arrival(now, time);
+                    self.store.timing.note_arrival(now, time);
                 }
             }
             Insert::Filled => {
-                self.delivery.stored(seq, &self.buffer);
+                self.store.delivery.stored(seq, &self.store.buffer);
                 self.counts.stored(payload);
-                self.acks.count_packet(self.room());
+                self.acks.count_packet(self.store.room());
                 self.link.disturbed();
                 if retransmitted {
                     self.naks.retransmission_arrived(now, seq, rtt);
@@ -731,12 +642,12 @@ impl ReceiveHalf {
                     self.naks.overtaken_arrived(now, seq, late_by);
                     self.counts.reordered();
                 }
-                if self.buffer.missing().is_empty() {
+                if self.store.buffer.missing().is_empty() {
                     self.naks.stop_period();
                 }
             }
-            Insert::Duplicate => self.counts.duplicate(self.timing.lateness(now, time)),
-            Insert::Belated => self.counts.belated(self.timing.lateness(now, time)),
+            Insert::Duplicate => self.counts.duplicate(self.store.timing.lateness(now, time)),
+            Insert::Belated => self.counts.belated(self.store.timing.lateness(now, time)),
             Insert::NoRoom => self.counts.ignored += 1,
         }
     }
@@ -746,17 +657,17 @@ impl ReceiveHalf {
     #[cold]
     fn skip_numbers(&mut self, now: Instant, end: SeqNo, seq: SeqNo, rtt: Rtt) {
         for (first, last) in self.drops.settle(seq) {
-            let count = self.buffer.give_up(first, last);
+            let count = self.store.buffer.give_up(first, last);
             self.counts.dropped(u64::from(count));
         }
         let mut from = end;
         while from.is_before(seq) {
-            let run = self.buffer.missing().ranges_from(from).next();
+            let run = self.store.buffer.missing().ranges_from(from).next();
             let Some((first, last)) = run.filter(|(first, _)| !first.is_before(from)) else {
                 break;
             };
             self.counts.lost(u64::from(last.distance_from(first).unsigned_abs()) + 1);
-            let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+            let missing = self.store.missing();
             self.naks.handle_gap(now, (first, last), missing, rtt);
             from = last.next();
         }
@@ -767,37 +678,28 @@ impl ReceiveHalf {
 
     /// Whether the connection receives a file.
     pub(crate) const fn is_of_file(&self) -> bool {
-        self.delivery.is_file()
+        self.store.delivery.is_file()
     }
 
     /// Passes packets to a balancing group as they arrive from now on, due or not.
     pub(crate) fn bypass_to_group(&mut self) {
-        self.delivery.bypass_to_group();
+        self.store.delivery.bypass_to_group();
     }
 
     /// Whether messages wait for the group.
     #[inline]
     pub(crate) fn has_bypassed(&self) -> bool {
-        self.delivery.bypass().is_some_and(|bypass| !bypass.is_empty())
+        self.store.delivery.bypass().is_some_and(|bypass| !bypass.is_empty())
     }
 
     /// The messages that wait for the group.
     pub(crate) fn take_bypassed(&mut self) -> Vec<Message> {
-        self.delivery.bypass_mut().map(GroupBypass::take).unwrap_or_default()
-    }
-
-    /// Whether missing packets are never dropped.
-    fn keeps_all(&self) -> bool {
-        self.delivery.keeps_all()
+        self.store.delivery.bypass_mut().map(GroupBypass::take).unwrap_or_default()
     }
 
     /// The estimated capacity in packets of full size per second; 0 if unknown.
     fn capacity_pps(&self) -> u32 {
-        self.delivery.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
-    }
-
-    fn room(&self) -> u32 {
-        u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
+        self.store.delivery.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
     }
 }
 

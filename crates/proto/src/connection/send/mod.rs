@@ -45,6 +45,7 @@ use self::returned_losses::ReturnedLosses;
 use crate::config::{Config, MaxBandwidth};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
+use crate::connection::output::timestamp;
 use crate::event::SendOptions;
 use crate::filter::SendFilter;
 use crate::group::GroupMessage;
@@ -751,17 +752,6 @@ fn budget(config: &Config, negotiated: &Negotiated) -> Option<RetransmitBudget> 
 /// The rates of the stream that limit retransmissions.
 fn rates(control: &Controller) -> Rates {
     Rates { input: control.input(), limit: control.get().max_bandwidth() }
-}
-
-/// Microseconds from the connection's start to `at`, wrapped as on the wire.
-pub(crate) fn timestamp(start: Instant, at: Instant) -> Timestamp {
-    #[expect(clippy::cast_possible_truncation, reason = "timestamps wrap at 2^32 µs")]
-    let micros = match at.checked_since(start) {
-        Some(since) => since.as_micros() as u32,
-        // A message may have originated before the connection.
-        None => ((start - at).as_micros() as u32).wrapping_neg(),
-    };
-    Timestamp::from_micros(micros)
 }
 
 /// The bit rate of `packets_per_sec` packets of full size.

@@ -1,0 +1,251 @@
+//! Received packets on their way to the application.
+
+use punctual_units::Instant;
+use punctual_wire::SeqNo;
+
+use super::buffer::{Insert, ReceiveBuffer, Stored};
+use super::delivery::Delivery;
+use super::nak_scheduler::Missing;
+use super::playout::PlayoutCheck;
+use super::timing::Timing;
+use crate::config::Config;
+use crate::event::Message;
+use crate::handshake::Negotiated;
+use crate::mode::ReassembledMessage;
+use crate::path::Path;
+use crate::statistics::Statistics;
+use crate::wake_up::WakeUp;
+
+/// The packets that were received and not yet delivered, when they are due, and how they are
+/// delivered.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) delivery: Delivery,
+    pub(super) buffer: ReceiveBuffer,
+    pub(super) timing: Timing,
+    /// The check of a stream of bytes with a playout point.
+    playout: Option<PlayoutCheck>,
+}
+
+impl Store {
+    /// An empty store of a connection on this path.
+    pub(super) fn new(config: &Config, negotiated: &Negotiated, path: &Path) -> Self {
+        Self {
+            delivery: Delivery::new(config, negotiated, path),
+            buffer: ReceiveBuffer::new(negotiated.fixed.receive_isn, config.receive_window()),
+            timing: Timing::new(config, negotiated),
+            playout: negotiated.playout.map(|_| PlayoutCheck::default()),
+        }
+    }
+
+    /// The next packet, which is a message or a piece of a stream.
+    #[inline(always)]
+    pub(super) fn recv_packet(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
+        let next = self.next_packet();
+        let Some((seq, stored, lost_before)) =
+            next.is_due(due_by).then(|| self.buffer.pop()).flatten()
+        else {
+            return Err(next);
+        };
+        let (origin, due) = self.timing.origin_and_due(now, stored.time);
+        Ok(Message {
+            payload: stored.payload,
+            origin,
+            due,
+            seq,
+            msgno: stored.place.msgno(),
+            lost_before,
+        })
+    }
+
+    /// The next message, or piece of a stream, of a file. Returns also the number of packets that
+    /// were discarded with incomplete messages.
+    #[inline(never)]
+    pub(super) fn recv_of_file(&mut self, now: Instant) -> (Result<Message, WakeUp>, u64) {
+        let Some(messages) = self.delivery.messages() else {
+            return (self.recv_packet(now, now), 0);
+        };
+        let whole = messages.take(&mut self.buffer);
+        let discarded = messages.take_discarded();
+        let Some(ReassembledMessage { payload, seq, msgno, lost_before }) = whole else {
+            return (Err(WakeUp::Never), discarded);
+        };
+        (Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before }), discarded)
+    }
+
+    /// The due time of the packet at the front; never if there is no packet or one before it is
+    /// missing.
+    pub(super) fn next_delivery(&mut self) -> WakeUp {
+        if let Some(messages) = self.delivery.messages() {
+            let readable = messages.is_readable(&mut self.buffer);
+            return if readable { WakeUp::Now } else { WakeUp::Never };
+        }
+        self.next_packet()
+    }
+
+    /// The due time of the second live message, unless it is due at `now` already.
+    pub(super) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
+        let second = self.buffer.second().filter(|_| !self.delivery.is_file())?;
+        self.timing.due(second.time).filter(|&due| due > now)
+    }
+
+    #[inline(always)]
+    fn next_packet(&mut self) -> WakeUp {
+        let Some((_, stored)) = self.buffer.front() else { return WakeUp::Never };
+        self.timing.due(stored.time).map_or(WakeUp::Now, WakeUp::At)
+    }
+
+    /// Whether nothing is left to be delivered after `recv` has found nothing.
+    pub(super) fn is_drained(&self) -> bool {
+        self.buffer.packets() == 0 || self.keeps_all()
+    }
+
+    /// Whether a file is incomplete: packets are missing or wait for missing ones.
+    pub(super) fn is_truncated(&self) -> bool {
+        let whole = self.buffer.packets() == 0 && self.buffer.missing().is_empty();
+        self.keeps_all() && !whole
+    }
+
+    /// The deadline of missing packets: a packet after them is due then.
+    pub(super) fn next_skip(&self) -> Option<Instant> {
+        let (_, stored) = self.buffer.first_behind_gap()?;
+        self.timing.give_up_at(stored.time)
+    }
+
+    /// Drops the packets that are missing before packets that are due. Returns their number.
+    pub(super) fn skip_late(&mut self, now: Instant) -> u64 {
+        let mut dropped = 0;
+        while self.next_skip().is_some_and(|at| at <= now) {
+            let Some((seq, _)) = self.buffer.first_behind_gap() else { break };
+            dropped += u64::from(self.buffer.give_up_before(seq));
+        }
+        dropped
+    }
+
+    /// The peer has closed the connection: all missing packets are dropped, unless all are kept.
+    /// Returns their number.
+    pub(super) fn end(&mut self) -> u64 {
+        if self.keeps_all() {
+            return 0;
+        }
+        u64::from(self.buffer.give_up_before(self.buffer.end()))
+    }
+
+    /// The missing packets and their deadlines.
+    #[inline(always)]
+    pub(super) const fn missing(&self) -> Missing<'_> {
+        Missing { buffer: &self.buffer, timing: &self.timing }
+    }
+
+    /// Whether missing packets are never dropped.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.delivery.keeps_all()
+    }
+
+    /// The packets that the buffer has room for.
+    #[inline]
+    pub(super) fn room(&self) -> u32 {
+        u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
+    }
+
+    /// Stores a packet at `seq`. A balancing group gets its message at once.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, now: Instant, seq: SeqNo, mut stored: Stored) -> Insert {
+        let diverted = match (self.delivery.bypass_mut(), self.timing.tsbpd()) {
+            (Some(bypass), Some(tsbpd)) => Some(bypass.divert(seq, &mut stored, tsbpd)),
+            _ => None,
+        };
+        let readable_to = self.playout.as_ref().map(|_| self.buffer.acknowledged());
+        let insert = self.buffer.insert(seq, stored);
+        if let (Some(playout), Some(first)) = (&mut self.playout, readable_to) {
+            playout.became_readable(now, first, &self.buffer, &self.timing);
+        }
+        if let Some(message) = diverted
+            && matches!(insert, Insert::Newest { .. } | Insert::Filled)
+            && let Some(bypass) = self.delivery.bypass_mut()
+        {
+            bypass.keep(message);
+        }
+        insert
+    }
+
+    pub(super) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
+        statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;
+        statistics.receive_buffer_packets =
+            u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
+        statistics.receive_buffer_bytes = self.buffer.bytes();
+        statistics.receive_buffer_span = self.buffer.span_in_time(self.timing.tsbpd());
+        self.timing.fill_statistics(statistics);
+        if let Some(playout) = &self.playout {
+            playout.fill(statistics);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use punctual_wire::{MsgNo, Timestamp};
+
+    use super::super::buffer::MessagePart;
+    use super::super::tsbpd::Tsbpd;
+    use super::*;
+
+    const AT: fn(u64) -> Instant = Instant::from_millis;
+
+    /// A live store with a latency of 100 ms, for a stream from 1 s on.
+    fn store() -> Store {
+        let tsbpd = Tsbpd::new(AT(1_000), Timestamp::default(), Duration::from_millis(100));
+        Store {
+            delivery: Delivery::Live,
+            buffer: ReceiveBuffer::new(SeqNo::new(1), 100),
+            timing: Timing::of(tsbpd),
+            playout: None,
+        }
+    }
+
+    /// The packet with this number, of a stream of one each 10 ms, arrives in time.
+    fn arrives(store: &mut Store, number: u32) -> Insert {
+        let now = AT(1_000 + 10 * u64::from(number));
+        let time = store.timing.plausible_time(now, Timestamp::from_micros(number * 10_000));
+        let place = MessagePart::of_live(MsgNo::FIRST);
+        let stored = Stored { payload: Bytes::from_static(b"payload"), time, place };
+        store.insert(now, SeqNo::new(number), stored)
+    }
+
+    #[test]
+    fn a_message_is_delivered_when_it_is_due() {
+        let mut store = store();
+        arrives(&mut store, 1);
+        arrives(&mut store, 2);
+        assert_eq!(store.recv_packet(AT(1_109), AT(1_109)).err(), Some(WakeUp::At(AT(1_110))));
+        assert_eq!(store.second_delivery_after(AT(1_110)), Some(AT(1_120)));
+        let message = store.recv_packet(AT(1_110), AT(1_110)).unwrap();
+        assert_eq!((message.seq, message.due), (SeqNo::new(1), AT(1_110)));
+        assert_eq!(store.next_delivery(), WakeUp::At(AT(1_120)));
+        assert!(!store.is_drained());
+    }
+
+    #[test]
+    fn missing_packets_are_skipped_when_a_packet_behind_them_is_due() {
+        let mut store = store();
+        arrives(&mut store, 1);
+        arrives(&mut store, 4);
+        store.recv_packet(AT(1_110), AT(1_110)).unwrap();
+        assert_eq!((store.next_delivery(), store.next_skip()), (WakeUp::Never, Some(AT(1_140))));
+        assert_eq!((store.skip_late(AT(1_139)), store.skip_late(AT(1_140))), (0, 2));
+        let message = store.recv_packet(AT(1_140), AT(1_140)).unwrap();
+        assert_eq!((message.seq, message.lost_before), (SeqNo::new(4), 2));
+        assert!(store.is_drained() && !store.is_truncated());
+    }
+
+    #[test]
+    fn at_the_end_of_a_live_stream_nothing_is_waited_for() {
+        let mut store = store();
+        arrives(&mut store, 2);
+        assert_eq!((store.end(), store.end()), (1, 0));
+        assert!(store.recv_packet(AT(1_120), AT(1_120)).is_ok());
+    }
+}
