@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use super::timer::{Timer, TimerTable};
 use crate::error::CloseReason;
 
 /// A keepalive is sent when nothing else was for this time (draft section 3.2.3).
@@ -136,6 +137,30 @@ impl Lifetime {
         Ok(self.last_received + timeout)
     }
 
+    /// Handles the timers of the peer's silence and of keepalives, and sets them again. Returns
+    /// whether a keepalive is due, if its timer has fired; an error if the peer has been silent for
+    /// too long.
+    pub(super) fn handle_timers(
+        &self,
+        timers: &mut TimerTable,
+        now: Instant,
+        idle_timeout: Duration,
+    ) -> Result<Option<bool>, CloseReason> {
+        if timers.fired(Timer::Idle, now) {
+            timers.set(Timer::Idle, self.idle_deadline(now, idle_timeout)?);
+        }
+        if !timers.fired(Timer::KeepAlive, now) {
+            return Ok(None);
+        }
+        let (is_due, next) = self.keep_alive(now);
+        timers.set(Timer::KeepAlive, next);
+        // A peer that was heard needs no wake-up of its own for the check of its silence.
+        if let Ok(deadline) = self.idle_deadline(now, idle_timeout) {
+            timers.set(Timer::Idle, deadline);
+        }
+        Ok(Some(is_due))
+    }
+
     /// A SHUTDOWN has arrived.
     pub(super) fn note_peer_left(&mut self) {
         self.phase = Phase::PeerLeft;
@@ -233,6 +258,21 @@ mod tests {
             // The machine was late.
             assert_eq!(lifetime.keep_alive(at(5_203)), (true, at(6_200)));
         }
+    }
+
+    #[test]
+    fn a_keepalive_puts_off_the_check_of_a_peer_that_was_heard() {
+        let (mut lifetime, mut timers) = (Lifetime::new(at(0)), TimerTable::default());
+        timers.set(Timer::KeepAlive, at(1_000));
+        timers.set(Timer::Idle, at(5_000));
+        let idle = Duration::from_secs(5);
+        assert_eq!(lifetime.handle_timers(&mut timers, at(999), idle), Ok(None));
+        lifetime.note_received(at(900));
+        assert_eq!(lifetime.handle_timers(&mut timers, at(1_000), idle), Ok(Some(true)));
+        let set = [Timer::KeepAlive, Timer::Idle].map(|timer| timers.at(timer));
+        assert_eq!(set, [Some(at(2_000)), Some(at(5_900))]);
+        let gone = lifetime.handle_timers(&mut timers, at(5_900), idle);
+        assert_eq!(gone, Err(CloseReason::Idle(idle)));
     }
 
     #[test]

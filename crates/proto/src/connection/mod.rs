@@ -495,7 +495,7 @@ impl Connection {
     /// The messages that arrived for a balancing group.
     pub(crate) fn take_bypassed(&mut self) -> Vec<Message> {
         match &mut self.state {
-            State::Established(live) => live.take_bypassed(),
+            State::Established(live) => live.link().take_bypassed(),
             State::Handshaking(_) | State::Failed(_) => Vec::new(),
         }
     }
@@ -503,7 +503,7 @@ impl Connection {
     /// The lost packets that the group sends again over any link.
     pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
         match &mut self.state {
-            State::Established(live) => live.take_returned(),
+            State::Established(live) => live.link().take_returned(),
             State::Handshaking(_) | State::Failed(_) => Vec::new(),
         }
     }
@@ -527,7 +527,7 @@ impl Connection {
     /// Carries out an action of the group.
     pub(crate) fn apply(&mut self, now: Instant, action: LinkAction) -> Result<(), SendError> {
         match &mut self.state {
-            State::Established(live) => live.apply(now, action, &mut self.signals),
+            State::Established(live) => live.link().apply(now, action, &mut self.signals),
             State::Handshaking(_) | State::Failed(_) => Err(SendError::NotConnected),
         }
     }
@@ -641,9 +641,9 @@ impl Connection {
 
 impl GroupLink {
     fn apply_to(self, live: &mut Established) {
-        live.share_drift(self.drift);
+        live.link().share_drift(self.drift);
         if self.balances {
-            live.balance();
+            live.link().balance();
         }
     }
 }

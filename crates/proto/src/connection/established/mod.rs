@@ -1,6 +1,9 @@
 //! An established connection: routes packets, timers and the application's calls to the parts that
 //! own the state.
 
+mod link_side;
+mod writer;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +13,8 @@ use punctual_wire::{
     Ack, AckNo, Control, DataHeader, Handshake, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
+use self::link_side::LinkSide;
+use self::writer::Writer;
 use super::crypt;
 use super::filtering::{Arrival, Filtering};
 use super::final_response::FinalResponse;
@@ -28,7 +33,7 @@ use super::timer::{Cause, Timer, TimerTable};
 use crate::config::{Config, Transmission};
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
-use crate::group::{LinkAction, LinkStatus, LinkTerms};
+use crate::group::{LinkStatus, LinkTerms};
 use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
@@ -435,26 +440,9 @@ impl Established {
 
     // A link of a group.
 
-    /// The group corrects for the drift of the peer's clock from now on, `drift` nanoseconds at
-    /// first.
-    pub(super) fn share_drift(&mut self, drift: i64) {
-        self.receiver.share_drift(drift);
-    }
-
-    /// The group gives each link other messages: messages and losses go to the group.
-    pub(super) fn balance(&mut self) {
-        self.receiver.bypass_to_group();
-        self.sender.return_losses();
-    }
-
-    /// The messages that arrived for a balancing group.
-    pub(super) fn take_bypassed(&mut self) -> Vec<Message> {
-        self.receiver.take_bypassed()
-    }
-
-    /// The lost packets that the group sends again over any link.
-    pub(super) fn take_returned(&mut self) -> Vec<SeqNo> {
-        self.sender.take_returned()
+    /// The side that the group uses.
+    pub(super) fn link(&mut self) -> LinkSide<'_> {
+        LinkSide(self)
     }
 
     /// The terms of a link; `None` for a connection that is no link.
@@ -474,45 +462,6 @@ impl Established {
             rtt: self.rtt.estimate(),
             drift: self.receiver.traced_drift(),
         }
-    }
-
-    /// Carries out an action of the group.
-    pub(super) fn apply(
-        &mut self,
-        now: Instant,
-        action: LinkAction,
-        signals: &mut Signals,
-    ) -> Result<(), SendError> {
-        let result = match action {
-            LinkAction::Submit(message) => match self.lifetime.send_error() {
-                Some(reason) => Err(SendError::Closed(reason)),
-                None if self.sender.submit_numbered(now, message) => {
-                    self.lifetime.note_submitted(now);
-                    Ok(())
-                }
-                None => Err(SendError::Full),
-            },
-            LinkAction::AwaitRoom => {
-                self.sender.await_room();
-                Ok(())
-            }
-            LinkAction::Silence => {
-                self.sender.forget_all(now);
-                self.pending.idle = self.is_live();
-                Ok(())
-            }
-            LinkAction::Align(timebase) => {
-                self.negotiated.latency.receive = timebase.receive_latency;
-                self.receiver.align(&timebase);
-                Ok(())
-            }
-            LinkAction::SetDrift(nanos) => {
-                self.receiver.set_drift(nanos);
-                Ok(())
-            }
-        };
-        self.reschedule(now, Cause::Other, signals);
-        result
     }
 
     // Closing.
@@ -586,133 +535,7 @@ impl Established {
     /// Writes datagrams as far as the batch has room, control packets first. Returns whether it
     /// still has. The batch takes out datagrams that are too long for the path.
     pub(super) fn write_datagrams(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        let has_room = !self.is_live()
-            || (self.write_packets(out, signals) && self.write_shutdowns(out, signals));
-        if has_room {
-            self.reschedule(out.now, Cause::Written, signals);
-        }
-        has_room
-    }
-
-    fn write_packets(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        let mut only_data = false;
-        loop {
-            let before = out.buffer.len();
-            if only_data || !self.write_control(out, signals) {
-                let (rtt, crypt) = (self.rtt.estimate(), self.keys.crypt_mut());
-                let peer = self.negotiated.fixed.peer_socket_id;
-                if !self.sender.write_packet(out.now, out.start, peer, rtt, crypt, out.buffer) {
-                    return true;
-                }
-                self.lifetime.note_sent(out.now);
-                // A data packet makes no other control packets due than these two.
-                only_data = !self.response.precedes_data() && !self.keys.request_is_due();
-            }
-            if !out.batch.add(out.buffer, before) {
-                return false;
-            }
-        }
-    }
-
-    /// Writes the next control packet, if one waits.
-    fn write_control(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        if self.response.precedes_data() && self.sender.next_send().is_due(out.now) {
-            self.response.go_ahead_of_data();
-        }
-        let wrote = if self.has_control() {
-            self.write_key_message(out, signals) || self.write_pending(out, signals)
-        } else {
-            self.write_nak_copy(out, signals)
-        };
-        if wrote {
-            self.lifetime.note_sent(out.now);
-        }
-        wrote
-    }
-
-    fn write_pending(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        let (now, rtt, dest) = (out.now, self.rtt.estimate(), self.peer());
-        let losses;
-        let body;
-        let control = if let Some(response) = self.response.take() {
-            Control::Handshake(Box::new(response.clone()))
-        } else if let Some(answer) = self.pending.path_answer.take() {
-            body = answer;
-            Control::Extension { command: path_updates::ANSWER, body: &body }
-        } else if let Some(number) = self.pending.ack_ack.take() {
-            Control::AckAck(number)
-        } else if std::mem::take(&mut self.pending.ack) {
-            Control::Ack(self.make_ack(now, rtt))
-        } else if let Some(light) = self.receiver.take_light_ack() {
-            Control::Ack(light)
-        } else if let Some(list) = self.receiver.take_nak(now, self.room.loss_list, rtt) {
-            losses = list;
-            Control::Nak(losses.as_list())
-        } else if let Some(request) = self.sender.next_drop_request() {
-            Control::DropRequest(request)
-        } else if let Some(control) = self.pending.take_last() {
-            control
-        } else {
-            return false;
-        };
-        let is_feedback = matches!(control, Control::Ack(_) | Control::Nak(_));
-        out.emit(now, dest, control);
-        if is_feedback {
-            self.reschedule(now, Cause::Data, signals);
-        }
-        true
-    }
-
-    fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
-        if let Some(updates) = &mut self.path_updates {
-            self.timers.set(Timer::Quiet, now + updates.begin_quiet());
-        }
-        let ack = self.receiver.make_ack(now, rtt);
-        if let Some(number) = ack.number() {
-            self.rtt.ack_sent(now, number);
-        }
-        ack
-    }
-
-    /// Writes the copy of a NAK. It has the timestamp of the NAK, by which the peer knows it for a
-    /// copy.
-    fn write_nak_copy(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        let Some((made, list)) = self.receiver.take_nak_copy(out.now) else { return false };
-        out.emit(made, self.negotiated.fixed.peer_socket_id, Control::Nak(list.as_list()));
-        self.reschedule(out.now, Cause::NakCopyWritten, signals);
-        true
-    }
-
-    /// Writes the answer to a key message, or an announcement of a key.
-    fn write_key_message(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        let (dest, rtt) = (self.peer(), self.rtt.estimate().smoothed);
-        let Some(message) = self.keys.take(out.now, rtt) else { return false };
-        let command = message.command;
-        out.emit(out.now, dest, Control::Extension { command, body: &message.body });
-        if message.is_request() {
-            self.reschedule(out.now, Cause::Data, signals);
-        }
-        true
-    }
-
-    /// Writes the copies of SHUTDOWN that are due, as far as the batch has room. Returns whether it
-    /// still has. The connection ends with the last copy.
-    fn write_shutdowns(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        while self.lifetime.shutdown_is_due() {
-            let before = out.buffer.len();
-            out.emit(out.now, self.peer(), Control::Shutdown);
-            self.lifetime.note_sent(out.now);
-            if self.lifetime.note_shutdown_sent() {
-                self.lifetime.end(CloseReason::Local);
-                self.receiver.end();
-                signals.closed = Some(CloseReason::Local);
-                self.reschedule(out.now, Cause::Data, signals);
-            }
-            if !out.batch.add(out.buffer, before) {
-                return false;
-            }
-        }
-        true
+        Writer { connection: self, out, signals }.write_datagrams()
     }
 
     // Timers.
@@ -748,28 +571,12 @@ impl Established {
             self.timers = TimerTable::default();
             return;
         }
-        if self.timers.fired(Timer::Idle, now) {
-            match self.lifetime.idle_deadline(now, config.peer_idle_timeout()) {
-                Ok(deadline) => self.timers.set(Timer::Idle, deadline),
-                Err(reason) => {
-                    self.end(reason, signals);
-                    return;
-                }
-            }
-        }
-        if self.timers.fired(Timer::KeepAlive, now) {
-            let (is_due, next) = self.lifetime.keep_alive(now);
+        match self.lifetime.handle_timers(&mut self.timers, now, config.peer_idle_timeout()) {
+            Ok(None) => {}
             // A keepalive is too short for the peer to challenge its address at once.
-            if self.path_updates.is_some() {
-                self.pending.path_probe |= is_due;
-            } else {
-                self.pending.keep_alive = is_due;
-            }
-            self.timers.set(Timer::KeepAlive, next);
-            // A peer that was heard needs no wake-up of its own for the check of its silence.
-            if let Ok(deadline) = self.lifetime.idle_deadline(now, config.peer_idle_timeout()) {
-                self.timers.set(Timer::Idle, deadline);
-            }
+            Ok(Some(due)) if self.path_updates.is_some() => self.pending.path_probe |= due,
+            Ok(Some(due)) => self.pending.keep_alive = due,
+            Err(reason) => return self.end(reason, signals),
         }
         if self.timers.fired(Timer::Quiet, now) {
             self.probe_path(now);
