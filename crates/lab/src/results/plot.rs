@@ -141,7 +141,7 @@ impl<'a> Plot<'a> {
         let names = [&by[..], &[x.to_owned()]].concat();
         let line = |key: &[String]| {
             let point = |at: &String| {
-                let values = [key, &[at.clone()]].concat();
+                let values = [key, std::slice::from_ref(at)].concat();
                 let rows = beside.rows(self.results, &names, &values, &self.figure.filters);
                 let y = beside.estimate(self.results, &rows, metric)?;
                 Some(Point::at(place(at, places), at, y))
