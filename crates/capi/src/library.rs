@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use punctual_sockets::{Code, Defaults, Failure, Library, OpenSocket, RememberedSocket};
 
-use crate::{exit, fork, texts, trace};
+use crate::{exit, fork, log, texts, trace};
 
 /// The environment variable with defaults of options, as the query of an SRT URI.
 const DEFAULTS: &str = "PUNCTUAL_SRT_OPTIONS";
@@ -57,6 +57,7 @@ pub(crate) fn end() {
     let library = LIBRARY.write().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(library) = library {
         library.shut_down();
+        log::end();
     }
 }
 

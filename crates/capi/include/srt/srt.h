@@ -323,7 +323,8 @@ SRT_API void srt_resetlogfa(const int *fara, size_t fara_size);
 /* The parts of a line that are left out, SRT_LOGF_... */
 SRT_API void srt_setlogflags(int flags);
 
-/* The function that receives the messages; NULL: standard error. */
+/* The function that receives the messages; NULL: standard error. The one before is no longer called
+ * when this returns. */
 SRT_API void srt_setloghandler(void *opaque, SRT_LOG_HANDLER_FN *handler);
 
 #ifdef __cplusplus

@@ -1,56 +1,43 @@
 //! The log: which messages are wanted, and where they go.
+//!
+//! A handler may call the library. So a message is delivered when its thread holds no lock of the
+//! library: at the end of the call that the program makes, or by the messenger.
+
+mod line;
+mod messenger;
+mod target;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::ffi::{CString, c_int, c_void};
-use std::fmt::Write as _;
-use std::io::{Write as _, stderr};
+use std::ffi::{c_int, c_void};
 use std::slice;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use self::line::Written;
+pub(crate) use self::line::{DEBUG, ERROR, Line, NOTICE, WARNING};
+use self::messenger::Messenger;
+use self::target::{Target, is_in_handler};
 use crate::abi::LogHandler;
 use crate::border::quietly;
 use crate::{fork, trace};
 
-/// The levels of the system's log.
-pub(crate) const ERROR: c_int = 3;
-pub(crate) const WARNING: c_int = 4;
-pub(crate) const NOTICE: c_int = 5;
-pub(crate) const DEBUG: c_int = 7;
-
-/// The parts of a line that are left out.
-const NO_TIME: c_int = 1;
-const NO_THREAD: c_int = 2;
-const NO_SEVERITY: c_int = 4;
-const NO_LINE_BREAK: c_int = 8;
-
 /// The least serious level that is logged.
 static LEVEL: AtomicI32 = AtomicI32::new(WARNING);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
-static SINK: Mutex<Sink> = Mutex::new(Sink { handler: None, areas_off: BTreeSet::new() });
+static SINK: Mutex<Sink> =
+    Mutex::new(Sink { target: Target::STANDARD_ERROR, areas_off: BTreeSet::new() });
+static MESSENGER: Messenger = Messenger::new();
 
 /// Where messages go.
 struct Sink {
-    handler: Option<(LogHandler, Opaque)>,
+    target: Target,
     /// The areas that are switched off.
     areas_off: BTreeSet<c_int>,
 }
 
-#[derive(Clone, Copy)]
-struct Opaque(*mut c_void);
-
-// SAFETY: the library only passes the pointer back.
-unsafe impl Send for Opaque {}
-
-/// A message of the log.
-pub(crate) struct Line<'a> {
-    pub(crate) level: c_int,
-    /// The number of its functional area and its short name.
-    pub(crate) area: (c_int, &'static str),
-    pub(crate) file: &'a str,
-    pub(crate) line: u32,
-    pub(crate) text: &'a str,
+fn sink() -> MutexGuard<'static, Sink> {
+    SINK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The least serious level that is logged.
@@ -58,34 +45,43 @@ pub(crate) fn level() -> c_int {
     LEVEL.load(Ordering::Relaxed)
 }
 
-/// Passes a message to the program's handler, or writes it to the standard error output: at once,
-/// or at the end of the call that this thread makes.
+/// Writes a message for the program's handler, or for the standard error output. It is delivered at
+/// the end of the call that this thread makes, or soon, by another thread.
 pub(crate) fn write(line: &Line<'_>) {
-    let is_off = {
-        let sink = SINK.lock().unwrap_or_else(PoisonError::into_inner);
-        sink.areas_off.contains(&line.area.0)
-    };
-    if is_off {
+    if sink().areas_off.contains(&line.area.0) {
         return;
     }
-    let written = Written::new(line);
-    // A thread that ends is in no call.
-    if CALL.try_with(Cell::get).unwrap_or(Call::None) == Call::None {
-        written.deliver();
-        return;
+    let written = Written::new(line, FLAGS.load(Ordering::Relaxed));
+    let left = if CALL.get() == Call::None { Some(written) } else { hold(written) };
+    if let Some(written) = left {
+        let target = sink().target.clone();
+        MESSENGER.take(written, target);
     }
-    CALL.set(Call::Logged);
-    HELD.with_borrow_mut(|held| held.push(written));
+}
+
+/// Keeps a message until the end of the call. Returns it if the thread ends and has no place for it
+/// any more.
+fn hold(written: Written) -> Option<Written> {
+    let mut written = Some(written);
+    let kept = HELD.try_with(|held| held.borrow_mut().extend(written.take()));
+    if kept.is_ok() {
+        CALL.set(Call::Logged);
+    }
+    written
+}
+
+/// Delivers what waits, and ends the thread that does.
+pub(crate) fn end() {
+    MESSENGER.end();
 }
 
 /// Makes a call of the program. Its messages wait for its end: during the call this thread may hold
 /// the lock of a socket that the handler asks about.
 #[inline]
 pub(crate) fn during<R>(call: impl FnOnce() -> R) -> R {
-    let outer = CALL.try_with(|state| state.replace(Call::Quiet)).unwrap_or(Call::None);
+    let outer = CALL.replace(Call::Quiet);
     let result = call();
-    let state = CALL.try_with(|state| state.replace(outer)).unwrap_or(Call::None);
-    if state == Call::Logged {
+    if CALL.replace(outer) == Call::Logged {
         deliver_held(outer);
     }
     result
@@ -98,9 +94,17 @@ fn deliver_held(outer: Call) {
         CALL.set(Call::Logged);
         return;
     }
+    let target = sink().target.clone();
     for written in HELD.take() {
-        written.deliver();
+        if is_in_handler() {
+            // A handler whose calls log would call itself without end.
+            MESSENGER.take(written, target.clone());
+        } else {
+            target.deliver(&written);
+        }
     }
+    drop(target);
+    MESSENGER.note_delivery();
 }
 
 /// The call that a thread makes.
@@ -119,85 +123,6 @@ thread_local! {
     static HELD: RefCell<Vec<Written>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A message with its text.
-struct Written {
-    level: c_int,
-    area: &'static str,
-    file: String,
-    line: c_int,
-    text: String,
-}
-
-impl Written {
-    fn new(line: &Line<'_>) -> Self {
-        Self {
-            level: line.level,
-            area: line.area.1,
-            file: line.file.to_owned(),
-            line: c_int::try_from(line.line).unwrap_or(0),
-            text: format(line, FLAGS.load(Ordering::Relaxed)),
-        }
-    }
-
-    fn deliver(self) {
-        // The handler may call the library, which may log: the lock is not held meanwhile.
-        let handler = SINK.lock().unwrap_or_else(PoisonError::into_inner).handler;
-        let Some((handler, opaque)) = handler else {
-            // There is nobody to tell that the error output is closed.
-            let _ = stderr().write_all(self.text.as_bytes());
-            return;
-        };
-        let c_text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
-        let (file, area, text) = (c_text(&self.file), c_text(self.area), c_text(&self.text));
-        // SAFETY: the program says that the handler can be called from any thread.
-        unsafe {
-            handler(opaque.0, self.level, file.as_ptr(), self.line, area.as_ptr(), text.as_ptr());
-        }
-    }
-}
-
-/// A line in libsrt's form.
-fn format(line: &Line<'_>, flags: c_int) -> String {
-    let mut text = String::new();
-    if flags & NO_TIME == 0 {
-        text.push_str(&time_of_day());
-    }
-    if flags & NO_THREAD == 0 {
-        let thread = std::thread::current();
-        let name = thread.name().unwrap_or("program");
-        // Writing into a string does not fail.
-        let _ = write!(text, "/{name}");
-    }
-    if flags & NO_SEVERITY == 0 {
-        let mark = match line.level {
-            ..=ERROR => "*E",
-            WARNING => "!W",
-            NOTICE => ".N",
-            _ => " D",
-        };
-        let _ = write!(text, "{mark}:SRT.{}", line.area.1);
-    }
-    let _ = write!(text, ": {}", line.text);
-    if flags & NO_LINE_BREAK == 0 {
-        text.push('\n');
-    }
-    text
-}
-
-/// The time of day, in the zone of the system.
-fn time_of_day() -> String {
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
-    // SAFETY: all bytes zero are a valid value; the function only reads `seconds` and writes it.
-    let local = unsafe {
-        let mut local: libc::tm = std::mem::zeroed();
-        libc::localtime_r(&raw const seconds, &raw mut local);
-        local
-    };
-    let (hour, minute, second) = (local.tm_hour, local.tm_min, local.tm_sec);
-    format!("{hour:02}:{minute:02}:{second:02}.{:06}", now.subsec_micros())
-}
-
 /// Changes the log. In a child of the process nothing changes: another thread may hold the locks
 /// for ever.
 fn change(change: impl FnOnce()) {
@@ -206,12 +131,13 @@ fn change(change: impl FnOnce()) {
     }
 }
 
-/// Sets the least serious level that is logged.
+/// Sets the least serious level that is logged. Messages before are delivered when it returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_setloglevel(level: c_int) {
     change(|| {
         LEVEL.store(level, Ordering::Relaxed);
         trace::level_changed();
+        MESSENGER.settle(&Target::STANDARD_ERROR);
     });
 }
 
@@ -219,7 +145,7 @@ pub extern "C" fn srt_setloglevel(level: c_int) {
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_addlogfa(area: c_int) {
     change(|| {
-        SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off.remove(&area);
+        sink().areas_off.remove(&area);
     });
 }
 
@@ -227,7 +153,7 @@ pub extern "C" fn srt_addlogfa(area: c_int) {
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_dellogfa(area: c_int) {
     change(|| {
-        SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off.insert(area);
+        sink().areas_off.insert(area);
     });
 }
 
@@ -245,7 +171,7 @@ pub unsafe extern "C" fn srt_resetlogfa(areas: *const c_int, count: usize) {
             false => unsafe { slice::from_raw_parts(areas, count) },
         };
         let off = trace::AREAS.iter().map(|area| area.0).filter(|area| !on.contains(area));
-        SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off = off.collect();
+        sink().areas_off = off.collect();
     });
 }
 
@@ -255,7 +181,8 @@ pub extern "C" fn srt_setlogflags(flags: c_int) {
     FLAGS.store(flags, Ordering::Relaxed);
 }
 
-/// Sets the function that gets the messages; null for the standard error output.
+/// Sets the function that gets the messages; null for the standard error output. The function that
+/// was set before is no longer called when this returns, except to a handler that sets another.
 ///
 /// # Safety
 ///
@@ -263,8 +190,13 @@ pub extern "C" fn srt_setlogflags(flags: c_int) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srt_setloghandler(opaque: *mut c_void, handler: Option<LogHandler>) {
     change(|| {
-        let handler = handler.map(|handler| (handler, Opaque(opaque)));
-        SINK.lock().unwrap_or_else(PoisonError::into_inner).handler = handler;
+        let target = match handler {
+            // SAFETY: the caller says so.
+            Some(handler) => unsafe { Target::handler(handler, opaque) },
+            None => Target::STANDARD_ERROR,
+        };
+        let old = std::mem::replace(&mut sink().target, target);
+        MESSENGER.settle(&old);
     });
 }
 
@@ -272,6 +204,7 @@ pub unsafe extern "C" fn srt_setloghandler(opaque: *mut c_void, handler: Option<
 mod tests {
     use std::ffi::{CStr, c_char};
 
+    use super::line::{NO_LINE_BREAK, NO_SEVERITY, NO_THREAD, NO_TIME};
     use super::*;
     use crate::border;
 
@@ -346,44 +279,87 @@ mod tests {
         });
     }
 
-    #[test]
-    fn messages_of_a_call_come_at_its_end_when_no_lock_is_held() {
+    /// Sets this handler while `work` runs. Returns what it has noted.
+    fn noted(work: impl FnOnce(&Notes)) -> Vec<&'static str> {
         let _guard = ONE_AT_A_TIME.lock().unwrap();
         let notes = Notes::default();
-        let say = || {
-            write(&Line { level: ERROR, area: (2, "cn"), file: "held.rs", line: 7, text: "text" });
-        };
         // SAFETY: the notes live until the handler is taken back.
         unsafe { srt_setloghandler((&raw const notes).cast_mut().cast(), Some(asking_handler)) };
-        let done = border::done(|| {
-            let mut locked = notes.lock().unwrap();
-            say();
-            quietly((), say);
-            locked.push("the end of the call");
-            Ok(())
-        });
-        say();
+        work(&notes);
         // SAFETY: null is allowed.
         unsafe { srt_setloghandler(std::ptr::null_mut(), None) };
-        let notes = notes.into_inner().unwrap();
-        assert_eq!(done, 0);
-        assert_eq!(notes[0], "the end of the call");
-        assert_eq!(notes[1..], ["the handler"; 3]);
+        notes.into_inner().unwrap()
+    }
+
+    fn say() {
+        write(&Line { level: ERROR, area: (2, "cn"), file: "held.rs", line: 7, text: "text" });
     }
 
     #[test]
-    fn a_line_has_libsrts_form_and_leaves_parts_out() {
-        let line = Line {
-            level: WARNING,
-            area: (2, "cn"),
-            file: "listener.rs",
-            line: 7,
-            text: "a caller was refused",
-        };
-        let bare = format(&line, NO_TIME | NO_THREAD | NO_SEVERITY | NO_LINE_BREAK);
-        assert_eq!(bare, ": a caller was refused");
-        let whole = format(&line, NO_THREAD);
-        assert!(whole.ends_with("!W:SRT.cn: a caller was refused\n"), "{whole}");
-        assert_eq!(whole.find('!'), Some("00:00:00.000000".len()));
+    fn messages_of_a_call_come_at_its_end_when_no_lock_is_held() {
+        let notes = noted(|notes| {
+            let done = border::done(|| {
+                let mut locked = notes.lock().unwrap();
+                say();
+                quietly((), say);
+                locked.push("the end of the call");
+                Ok(())
+            });
+            assert_eq!(done, 0);
+            notes.lock().unwrap().push("after the call");
+        });
+        assert_eq!(notes, ["the end of the call", "the handler", "the handler", "after the call"]);
+    }
+
+    #[test]
+    fn a_message_of_a_thread_that_holds_a_lock_comes_on_another_one() {
+        let notes = noted(|notes| {
+            // No call of the program, as in the library's own threads.
+            let mut locked = notes.lock().unwrap();
+            say();
+            locked.push("the lock is released");
+        });
+        assert_eq!(notes, ["the lock is released", "the handler"]);
+    }
+
+    /// The calls of a handler that logs itself, and the most of them inside each other.
+    #[derive(Default)]
+    struct Loud {
+        calls: AtomicI32,
+        depth: AtomicI32,
+        deepest: AtomicI32,
+    }
+
+    extern "C" fn loud_handler(
+        opaque: *mut c_void,
+        _level: c_int,
+        _file: *const c_char,
+        _line: c_int,
+        _area: *const c_char,
+        _text: *const c_char,
+    ) {
+        // SAFETY: the pointer is that of the test.
+        let loud = unsafe { &*opaque.cast::<Loud>() };
+        let depth = loud.depth.fetch_add(1, Ordering::SeqCst) + 1;
+        loud.deepest.fetch_max(depth, Ordering::SeqCst);
+        if loud.calls.fetch_add(1, Ordering::SeqCst) < 5 {
+            quietly((), say);
+        }
+        loud.depth.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    #[test]
+    fn a_handler_whose_calls_log_gets_their_messages_after_its_end() {
+        let _guard = ONE_AT_A_TIME.lock().unwrap();
+        let loud = Loud::default();
+        // SAFETY: the target lives until the handler is taken back.
+        unsafe { srt_setloghandler((&raw const loud).cast_mut().cast(), Some(loud_handler)) };
+        say();
+        while loud.calls.load(Ordering::SeqCst) < 6 {
+            std::thread::yield_now();
+        }
+        // SAFETY: null is allowed.
+        unsafe { srt_setloghandler(std::ptr::null_mut(), None) };
+        assert_eq!(loud.deepest.into_inner(), 1);
     }
 }
