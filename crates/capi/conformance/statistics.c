@@ -174,6 +174,18 @@ static const char *mean_beside_present(SRTSOCKET s)
         ? "the same" : mean.pktSndBuf > present.pktSndBuf ? "more" : "less";
 }
 
+/* Whether the mean and the present room of the send buffer differ as its packets do. */
+static const char *room_beside_mean(SRTSOCKET s)
+{
+    SRT_TRACEBSTATS mean;
+    SRT_TRACEBSTATS present;
+    srt_bstats(s, &mean, 0);
+    srt_bistats(s, &present, 0, 1);
+    int less = present.byteAvailSndBuf - mean.byteAvailSndBuf;
+    return less == (mean.pktSndBuf - present.pktSndBuf) * present.byteMSS ? "as the packets"
+        : say("by %d", less);
+}
+
 /* The buffers of a stream that nobody reads, and that is then read. */
 static void means(void)
 {
@@ -196,6 +208,7 @@ static void means(void)
     }
     value("srt_bstats", "just empty, mean and present buffer", "%s",
           mean_beside_present(pair.caller));
+    value("srt_bstats", "just empty, mean and present room", "%s", room_beside_mean(pair.caller));
     pause_ms(1200);
     value("srt_bstats", "empty for 1.2 s, mean and present buffer", "%s",
           mean_beside_present(pair.caller));

@@ -282,7 +282,12 @@ fn set_present(output: &mut TraceStatistics, present: &Statistics) {
 /// Sets the contents of the buffers to their means.
 fn set_means(output: &mut TraceStatistics, means: &BufferLevels) {
     let BufferLevels { send, receive } = means;
+    let present = output.pktSndBuf;
     output.pktSndBuf = rounded(send.packets);
+    // libsrt counts the room of the send buffer by the mean, and that of the receive buffer does
+    // not depend on it.
+    let more = output.pktSndBuf.saturating_sub(present).saturating_mul(output.byteMSS);
+    output.byteAvailSndBuf = output.byteAvailSndBuf.saturating_sub(more).max(0);
     output.byteSndBuf = with_headers(output.pktSndBuf, rounded(send.bytes));
     output.msSndBuf = rounded(send.millis);
     output.pktRcvBuf = rounded(receive.packets);
@@ -344,5 +349,23 @@ mod tests {
         set_means(&mut output, &BufferLevels { send, receive });
         assert_eq!((output.pktSndBuf, output.byteSndBuf, output.msSndBuf), (2, 188, 8));
         assert_eq!((output.pktRcvBuf, output.byteRcvBuf, output.msRcvBuf), (0, c_int::MAX, 0));
+    }
+
+    #[test]
+    fn the_room_of_the_send_buffer_is_that_beside_its_mean() {
+        let room = |present, mean| {
+            let mut output = TraceStatistics {
+                pktSndBuf: present,
+                byteAvailSndBuf: (10 - present) * 1_500,
+                byteMSS: 1_500,
+                ..convert(&<_>::default())
+            };
+            let send = BufferLevel { packets: mean, ..BufferLevel::default() };
+            set_means(&mut output, &BufferLevels { send, ..BufferLevels::default() });
+            output.byteAvailSndBuf
+        };
+        assert_eq!((room(0, 4.4), room(10, 4.4), room(4, 4.4)), (9_000, 9_000, 9_000));
+        // The buffer has become smaller meanwhile.
+        assert_eq!(room(0, 12.), 0);
     }
 }
