@@ -102,7 +102,7 @@ pub struct EpollEvent {
 }
 
 /// `srt_listen_callback_fn`.
-pub(crate) type ListenCallback = unsafe extern "C" fn(
+pub(crate) type ListenCallback = unsafe extern "C-unwind" fn(
     *mut c_void,
     SocketId,
     c_int,
@@ -112,11 +112,17 @@ pub(crate) type ListenCallback = unsafe extern "C" fn(
 
 /// `srt_connect_callback_fn`.
 pub(crate) type ConnectCallback =
-    unsafe extern "C" fn(*mut c_void, SocketId, c_int, *const libc::sockaddr, c_int);
+    unsafe extern "C-unwind" fn(*mut c_void, SocketId, c_int, *const libc::sockaddr, c_int);
 
 /// `SRT_LOG_HANDLER_FN`.
-pub(crate) type LogHandler =
-    unsafe extern "C" fn(*mut c_void, c_int, *const c_char, c_int, *const c_char, *const c_char);
+pub(crate) type LogHandler = unsafe extern "C-unwind" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    c_int,
+    *const c_char,
+    *const c_char,
+);
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use punctual_sockets::{Code, ConnectHook, Failure, ListenHook};
 
 use crate::abi::{ConnectCallback, ListenCallback, SocketId};
 use crate::border::{answer, done, quietly};
-use crate::{address, library};
+use crate::{address, hooks, library};
 
 /// Listens at a bound socket.
 #[unsafe(no_mangle)]
@@ -117,9 +117,15 @@ pub unsafe extern "C" fn srt_listen_callback(
         let hook = ListenHook::new(move |id, version, peer, stream_id| {
             // It contains no NUL, since one ends it.
             let stream_id = CString::new(stream_id).unwrap_or_default();
-            with_address(peer, |peer| {
+            let decision = with_address(peer, |peer| {
                 // SAFETY: the program says so.
-                unsafe { callback(opaque.get(), id, version, peer, stream_id.as_ptr()) }
+                hooks::call(|| unsafe {
+                    callback(opaque.get(), id, version, peer, stream_id.as_ptr())
+                })
+            });
+            decision.unwrap_or_else(|| {
+                tracing::warn!("the hook of a listener threw an exception: the caller is refused");
+                ListenHook::REFUSE
             })
         });
         library::of_socket()?.set_listen_hook(socket, Some(hook))
@@ -141,10 +147,13 @@ pub unsafe extern "C" fn srt_connect_callback(
         let callback = callback.ok_or(Code::InvalidParameter)?;
         let opaque = Opaque(opaque);
         let hook = ConnectHook::new(move |id, code, peer, token| {
-            with_address(peer, |peer| {
+            let told = with_address(peer, |peer| {
                 // SAFETY: the program says so.
-                unsafe { callback(opaque.get(), id, code as c_int, peer, token) }
+                hooks::call(|| unsafe { callback(opaque.get(), id, code as c_int, peer, token) })
             });
+            if told.is_none() {
+                tracing::warn!("the hook of a caller threw an exception");
+            }
         });
         library::of_socket()?.set_connect_hook(socket, Some(hook))
     })

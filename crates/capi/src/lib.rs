@@ -23,6 +23,7 @@ pub mod errors;
 mod exit;
 mod fork;
 pub mod groups;
+mod hooks;
 mod library;
 pub mod log;
 pub mod options;

@@ -128,8 +128,8 @@ SRT_API SRTSOCKET srt_accept_bond(const SRTSOCKET listeners[], int lsize, int64_
 /* Decides about a caller before it is connected: 0 accepts, -1 rejects.
  *
  * `ns` is the new socket, whose options can still be set; `streamid` is "" if the caller has none.
- * srt_setrejectreason() sets the reason that the caller gets. It runs on the library's thread,
- * must not wait, and must not throw. */
+ * srt_setrejectreason() sets the reason that the caller gets. It runs on the library's thread and
+ * must not wait. An exception rejects the caller. */
 typedef int srt_listen_callback_fn(void *opaq, SRTSOCKET ns, int hsversion,
                                    const struct sockaddr *peeraddr, const char *streamid);
 
@@ -138,8 +138,8 @@ SRT_API int srt_listen_callback(SRTSOCKET lsn, srt_listen_callback_fn *hook_fn,
                                 void *hook_opaque);
 
 /* Hears that a call in the background failed, or that a connection broke. `errorcode` is an
- * SRT_E... code, `token` that of SRT_SOCKGROUPCONFIG, or -1. It must not wait, and
- * must not throw. */
+ * SRT_E... code, `token` that of SRT_SOCKGROUPCONFIG, or -1. It must not wait. An
+ * exception has no effect; libsrt ends the program. */
 typedef void srt_connect_callback_fn(void *opaq, SRTSOCKET ns, int errorcode,
                                      const struct sockaddr *peeraddr, int token);
 

@@ -211,7 +211,7 @@ mod tests {
     /// The process has one handler.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-    extern "C" fn handler(
+    extern "C-unwind" fn handler(
         opaque: *mut c_void,
         level: c_int,
         file: *const c_char,
@@ -260,7 +260,7 @@ mod tests {
     /// The events of a test, in their order.
     type Notes = Mutex<Vec<&'static str>>;
 
-    extern "C" fn asking_handler(
+    extern "C-unwind" fn asking_handler(
         opaque: *mut c_void,
         _level: c_int,
         file: *const c_char,
@@ -330,7 +330,7 @@ mod tests {
         deepest: AtomicI32,
     }
 
-    extern "C" fn loud_handler(
+    extern "C-unwind" fn loud_handler(
         opaque: *mut c_void,
         _level: c_int,
         _file: *const c_char,

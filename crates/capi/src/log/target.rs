@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::line::Written;
 use crate::abi::LogHandler;
+use crate::hooks;
 
 /// Where messages go. Clones are the same target, so that their number says whether messages are
 /// still on their way to it: the messenger tells those who wait when one was dropped.
@@ -54,9 +55,10 @@ impl Target {
         let (file, area) = (c_text(&message.file), c_text(message.area));
         let text = c_text(&message.text);
         let outer = HANDLES.replace(true);
-        let Handler { function, opaque } = **handler;
+        // If it throws an exception, there is nobody to tell.
         // SAFETY: the target's maker says so.
-        unsafe {
+        let _ = hooks::call(|| unsafe {
+            let Handler { function, opaque } = **handler;
             function(
                 opaque,
                 message.level,
@@ -65,7 +67,7 @@ impl Target {
                 area.as_ptr(),
                 text.as_ptr(),
             );
-        }
+        });
         HANDLES.set(outer);
     }
 }

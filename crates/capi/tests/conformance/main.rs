@@ -1,5 +1,5 @@
-//! Small C programs on libsrt and on this library: each row that they print is the same, or
-//! `conformance/differences.toml` accepts the difference and gives the reason.
+//! Small programs in C and C++ on libsrt and on this library: each row that they print is the same,
+//! or `conformance/differences.toml` accepts the difference and gives the reason.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -33,7 +33,7 @@ const REPEATS: usize = 2;
 
 #[test]
 fn every_row_is_libsrts_or_an_accepted_difference() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+    if !have_all(&[Tool::CompilerAndLibsrt, Tool::CppCompiler]) {
         return;
     }
     let version = library::installed_version();
@@ -81,7 +81,7 @@ fn replace(rows: &mut Rows, new: Rows) {
     rows.extend(new);
 }
 
-/// The folder of the C programs.
+/// The folder of the programs.
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance")
 }

@@ -56,7 +56,7 @@ fn introduction(page: &mut String) {
     let _ = write!(
         page,
         "# The C library's conformance\n\n\
-         Small C programs call every function of libsrt's C interface in many situations. Each \
+         Small programs call every function of libsrt's C interface in many situations. Each \
          call prints a row: the returned value, the error, the socket's state and its readiness. \
          The programs run on Debian's libsrt {LIBSRT} and on Punctual's C library, and each row is \
          the same on both or listed here, with the reason. A line stands for all situations with \

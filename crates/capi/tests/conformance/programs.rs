@@ -6,7 +6,7 @@ use interop::Folder;
 
 use crate::source;
 
-/// The C programs, compiled against libsrt's headers and linked with libsrt.
+/// The programs in C and C++, compiled against libsrt's headers and linked with libsrt.
 #[derive(Debug)]
 pub(crate) struct Programs(Vec<(String, PathBuf)>);
 
@@ -22,11 +22,10 @@ impl Programs {
     pub(crate) fn compile(folder: &Folder) -> Self {
         let flags = flags();
         let shared: Vec<PathBuf> = SHARED.iter().map(|name| object(name, folder, &flags)).collect();
-        let programs = names().into_iter().map(|name| {
+        let programs = sources().into_iter().map(|(name, source)| {
             let program = folder.file(&name);
-            let mut compiler = compiler(&program);
-            compiler.arg(source().join(format!("{name}.c"))).args(&shared).args(&flags);
-            run(compiler.arg("-pthread"));
+            let mut compiler = compiler(&source, &program);
+            run(compiler.args(&shared).args(&flags).arg("-pthread"));
             (name, program)
         });
         Self(programs.collect())
@@ -44,29 +43,34 @@ impl Programs {
     }
 }
 
-fn names() -> Vec<String> {
+/// The name of each program and its source, in alphabetical order.
+fn sources() -> Vec<(String, PathBuf)> {
     let files = fs::read_dir(source()).expect("the programs' folder can be read");
-    let mut names: Vec<String> = files
+    let mut sources: Vec<(String, PathBuf)> = files
         .map(|file| file.expect("the folder can be read").path())
-        .filter(|path| path.extension().is_some_and(|it| it == "c"))
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .filter(|name| !SHARED.contains(&name.as_str()))
+        .filter(|path| path.extension().is_some_and(|it| it == "c" || it == "cpp"))
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
+        .filter(|(name, _)| !SHARED.contains(&name.as_str()))
         .collect();
-    names.sort();
-    names
+    sources.sort();
+    sources
 }
 
 fn object(name: &str, folder: &Folder, flags: &[String]) -> PathBuf {
     let object = folder.file(&format!("{name}.o"));
-    let mut compiler = compiler(&object);
-    let compile_only = flags.iter().filter(|flag| flag.starts_with("-I"));
-    run(compiler.arg("-c").arg(source().join(format!("{name}.c"))).args(compile_only));
+    let mut compiler = compiler(&source().join(format!("{name}.c")), &object);
+    run(compiler.arg("-c").args(flags.iter().filter(|flag| flag.starts_with("-I"))));
     object
 }
 
-fn compiler(product: &Path) -> Command {
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu11", "-Wall", "-Wextra", "-O1", "-o"]).arg(product);
+/// The compiler for this source, and most of its arguments.
+fn compiler(source: &Path, product: &Path) -> Command {
+    let (name, standard) = match source.extension().is_some_and(|it| it == "cpp") {
+        true => ("c++", "-std=gnu++17"),
+        false => ("cc", "-std=gnu11"),
+    };
+    let mut compiler = Command::new(name);
+    compiler.args([standard, "-Wall", "-Wextra", "-O1", "-o"]).arg(product).arg(source);
     compiler
 }
 
@@ -77,6 +81,6 @@ fn flags() -> Vec<String> {
 }
 
 fn run(compiler: &mut Command) {
-    let status = compiler.status().expect("cc is installed");
+    let status = compiler.status().expect("the compilers are installed");
     assert!(status.success(), "{compiler:?} failed");
 }

@@ -18,8 +18,6 @@ use crate::options::Options;
 use crate::ports::LocalPort;
 use crate::reject;
 
-/// The reply of a listen hook that refuses a caller.
-const REFUSE: i32 = -1;
 /// The bytes of C's `sockaddr_in`.
 const V4_ADDRESS: usize = 16;
 /// The bytes of C's `sockaddr_in6`.
@@ -35,6 +33,9 @@ pub struct ListenHook(Arc<Decide>);
 type Decide = dyn Fn(i32, i32, SocketAddr, &[u8]) -> i32 + Send + Sync;
 
 impl ListenHook {
+    /// The reply that refuses a caller.
+    pub const REFUSE: i32 = -1;
+
     /// A hook that calls `hook`.
     pub fn new(hook: impl Fn(i32, i32, SocketAddr, &[u8]) -> i32 + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
@@ -43,7 +44,7 @@ impl ListenHook {
     /// Whether the hook allows the caller.
     fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
         let stream_id = received_stream_id(call.raw_stream_id());
-        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), stream_id) != REFUSE
+        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), stream_id) != Self::REFUSE
     }
 }
 
@@ -270,7 +271,7 @@ mod tests {
             let library = inner.upgrade().unwrap();
             library.set_reject_reason(caller, 1_403).unwrap();
             sender.send((library.state(caller), version, peer, stream_id.to_owned())).unwrap();
-            REFUSE
+            ListenHook::REFUSE
         });
         library.set_listen_hook(id, Some(hook)).unwrap();
         let address = listen(&library, id).address;

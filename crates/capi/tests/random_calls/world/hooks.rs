@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-extern "C" fn listen_hook(
+extern "C-unwind" fn listen_hook(
     opaque: *mut c_void,
     caller: c_int,
     version: c_int,
@@ -94,7 +94,7 @@ extern "C" fn listen_hook(
     if plan & 1 == 0 { 0 } else { -5 }
 }
 
-extern "C" fn connect_hook(
+extern "C-unwind" fn connect_hook(
     opaque: *mut c_void,
     id: c_int,
     code: c_int,
