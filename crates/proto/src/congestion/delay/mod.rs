@@ -139,6 +139,34 @@ impl DelayControl {
         }
     }
 
+    /// Takes in a report of a receiver that knows no round trip yet. It measures one with its first
+    /// ACK and reports it with a later one, a round trip later.
+    fn follow_first_arrivals(&mut self, path: &PathState) {
+        let Some(total) = path.arrived else { return };
+        let before = self.pipe.arrived();
+        self.pipe.report(total);
+        if matches!(self.phase, Phase::Start(_)) {
+            self.window += (self.pipe.arrived() - before) as f64;
+        }
+    }
+
+    /// Takes in a report of the receiver.
+    fn follow_report(&mut self, now: Instant, path: &PathState) {
+        let elapsed = self.contact.reported(now, path.rtt.bound().max(path.latest_rtt));
+        let before = self.pipe.arrived();
+        if let Some(total) = path.arrived {
+            self.pipe.report(total);
+            self.arrivals.count(now, self.pipe.arrived(), path.rtt.smoothed);
+        } else {
+            self.arrivals.report(path.delivery_rate);
+        }
+        self.pipe.bound(now, self.queue.base(), self.contact.longest_in_network());
+        self.deepest_queue.update(now, self.queue.delay());
+        let new = self.pipe.arrived() - before;
+        self.end_start_at_capacity(now, path.capacity);
+        self.follow(now, elapsed, new);
+    }
+
     /// Moves the window after a report; `elapsed` is the time since the one before, in which `new`
     /// packets arrived.
     fn follow(&mut self, now: Instant, elapsed: Duration, new: u64) {
@@ -166,6 +194,21 @@ impl DelayControl {
             self.phase = Phase::Solo(Growth::new());
         } else if is_used {
             self.window += new as f64;
+        }
+    }
+
+    /// Ends the slow start before it overshoots, at the window that fills a path of the `capacity`
+    /// which the receiver reports, packets per second.
+    fn end_start_at_capacity(&mut self, now: Instant, capacity: u32) {
+        let (base, arrived) = (self.queue.base(), self.pipe.arrived());
+        let rate = self.arrivals.per_second();
+        let Phase::Start(start) = &mut self.phase else { return };
+        let steady = start.steady_capacity(now, base, capacity, arrived, rate);
+        let Some(rate) = steady else { return };
+        let full = self.solo().own_queue(rate) + rate * base.as_secs_f64();
+        if self.window >= full {
+            self.window = full;
+            self.phase = Phase::Solo(Growth::new());
         }
     }
 
@@ -350,20 +393,10 @@ impl CongestionControl for DelayControl {
 
     fn acknowledged(&mut self, now: Instant, _packets: u32, path: &PathState) {
         if path.latest_rtt.is_zero() {
-            return;
-        }
-        let elapsed = self.contact.reported(now, path.rtt.bound().max(path.latest_rtt));
-        let before = self.pipe.arrived();
-        if let Some(total) = path.arrived {
-            self.pipe.report(total);
-            self.arrivals.count(now, self.pipe.arrived(), path.rtt.smoothed);
+            self.follow_first_arrivals(path);
         } else {
-            self.arrivals.report(path.delivery_rate);
+            self.follow_report(now, path);
         }
-        self.pipe.bound(now, self.queue.base(), self.contact.longest_in_network());
-        self.deepest_queue.update(now, self.queue.delay());
-        let new = self.pipe.arrived() - before;
-        self.follow(now, elapsed, new);
     }
 
     fn round_trip(&mut self, now: Instant, path: &PathState) {
@@ -373,6 +406,9 @@ impl CongestionControl for DelayControl {
 
     fn lost(&mut self, now: Instant, _first: SeqNo, path: &PathState) {
         self.pipe.lost(path.newly_lost);
+        if path.arrived.is_some_and(|total| self.pipe.reports_more(total)) {
+            self.follow_report(now, path);
+        }
         let Phase::Competing(competing) = &mut self.phase else { return };
         let rtt = self.queue.round_trip();
         let is_new = self.last_decrease.is_none_or(|at| now > at + rtt);

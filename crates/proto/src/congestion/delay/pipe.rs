@@ -61,6 +61,13 @@ impl Pipe {
         }
     }
 
+    /// Whether a report of `total` says that more packets have arrived.
+    pub(super) fn reports_more(&self, total: u32) -> bool {
+        #[expect(clippy::cast_possible_truncation, reason = "the report wraps as well")]
+        let known = self.arrived as u32;
+        total.wrapping_sub(known).cast_signed() > 0
+    }
+
     /// The receiver reports that this number of packets are lost.
     pub(super) fn lost(&mut self, packets: u64) {
         self.leave(packets);
