@@ -89,17 +89,22 @@ fn an_empty_file_and_one_that_fills_its_last_packet_arrive() {
     }
 }
 
-/// Over 200 ms and 2 % of loss each way, by our FileCC and by control by delay, and from libsrt.
+/// Over 200 ms and 2 % of loss each way, by FileCC and by delay, and from libsrt.
 #[test]
 fn every_byte_arrives_over_a_long_link_that_loses() {
     if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }
     let link = ["--rtt", "200ms", "--loss", "2%", "--rate", "100Mbps"];
-    for (name, rate) in [("long_filecc", None), ("long_delay", Some("50Mbps"))] {
+    for (name, query, rate) in [
+        ("long_filecc", "?ratecontrol=file", None),
+        ("long_delay", "", None),
+        ("long_target", "", Some("50Mbps")),
+    ] {
         let bed = Bed::over(name, &link, SMALL);
         let mut command = Command::new(punctual());
-        command.args(["file", "send"]).arg(&bed.source).args([&bed.own, "--protocol", "stream"]);
+        let own = format!("{}{query}", bed.own);
+        command.args(["file", "send"]).arg(&bed.source).args([&own, "--protocol", "stream"]);
         command.args(rate.into_iter().flat_map(|rate| ["--targetrate", rate]));
         bed.run(command, file_transmit(&bed.peer, &file_uri(&bed.target.join("clip.ts"))));
         bed.assert_arrived("source.ts");

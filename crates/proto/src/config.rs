@@ -94,7 +94,7 @@ pub enum Transmission {
 /// The congestion control of files and byte streams; live mode has its own \[ratecontrol\].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum CongestionAlgorithm {
-    /// By delay toward ends of this implementation, libsrt's (FileCC) toward others.
+    /// By delay.
     #[default]
     Auto,
     /// By delay: losses do not lower the rate.
@@ -418,7 +418,7 @@ options! { plain {
     key_pre_announce / with_key_pre_announce: u32 = 1 << 16, "kmpreannounce" in 1..=1 << 29, "1 to 536870912 packets";
 } algorithms {
     /// The congestion control of files and byte streams; not in libsrt \[ratecontrol\]. Default
-    /// automatic: by delay toward ends of this implementation, FileCC toward others.
+    /// automatic: by delay.
     congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm;
     /// The policy that decides on retransmissions \[retransmitalgo\]. Default automatic.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm;

@@ -32,7 +32,7 @@ pub struct PathState {
     pub rtt: Rtt,
     /// The newest round-trip time that the peer reported (every 10 ms, in its ACKs); zero before
     /// the first report. Peers of other implementations smooth it over the last eight samples or
-    /// so.
+    /// so; toward them, while packets are lost, it is that which their NAKs measure.
     pub latest_rtt: Duration,
     /// The least `latest_rtt` of the last ten minutes, which is the round-trip time without a queue
     /// (RFC 6817 section 3.4.2); zero before the first report.
@@ -40,8 +40,8 @@ pub struct PathState {
     /// The number of packets that were sent and are not acknowledged.
     pub in_flight: u32,
     /// The total of data packets that have arrived at the peer, retransmissions and duplicates
-    /// included, modulo 2^32; `None` if the peer does not report it, as only ends of this
-    /// implementation do.
+    /// included, modulo 2^32; `None` before the first report. Only ends of this implementation
+    /// report it; toward others it is inferred from their ACKs and NAKs.
     pub arrived: Option<u32>,
     /// The size of a full packet, bytes, IP and UDP headers included. A rate is this size divided
     /// by the [`period`].
@@ -159,13 +159,11 @@ impl Controller {
             return Self::Live(LiveControl::new(config, overhead));
         }
         let packet_size = u32::try_from(negotiated.fixed.mss).unwrap_or(u32::MAX);
-        let by_delay = negotiated.peer.counted_arrivals;
         let control: Box<dyn CongestionControl> = match config.congestion_algorithm() {
-            CongestionAlgorithm::Auto if by_delay => {
+            CongestionAlgorithm::Auto | CongestionAlgorithm::Delay => {
                 Box::new(DelayControl::new(config, packet_size))
             }
-            CongestionAlgorithm::Delay => Box::new(DelayControl::new(config, packet_size)),
-            CongestionAlgorithm::Auto | CongestionAlgorithm::File => {
+            CongestionAlgorithm::File => {
                 // The ends have generated both numbers at random.
                 let mut seed = [0; 32];
                 seed[..4].copy_from_slice(&negotiated.fixed.send_isn.value().to_be_bytes());

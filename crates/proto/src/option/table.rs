@@ -166,7 +166,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.packet_filter().into()),
         |config, value| value.text().map(|text| config.with_packet_filter(text));
     "ratecontrol" None, Text [""] "auto, delay or file", "auto", Sender, BeforeConnecting:
-        "congestion control of files and streams: by delay; libsrt's for files; auto: by delay toward Punctual, otherwise file"
+        "congestion control of files and streams: by delay; libsrt's for files; auto: by delay"
         => congestion_algorithm, with_congestion_algorithm;
     "policy" None, Text [""] "fixed, high, fair or low", "fair", Sender, AnyTime:
         "for ratecontrol=delay: always targetrate; two shares, one share, or only free capacity beside others"

@@ -3,9 +3,10 @@
 use punctual_netem::{LinkConfig, Loss, QueueLimit};
 use punctual_proto::{Config, MaxBandwidth, Statistics};
 use punctual_units::Bitrate;
+use punctual_wire::{Extension, HsFlags};
 
 use crate::MS;
-use crate::datagram::{Kind, kind};
+use crate::datagram::{Kind, edit_handshake, kind};
 use crate::files::{connected, contents, read, run_until_read, write_all};
 use crate::pair::{Pair, Side};
 
@@ -64,7 +65,38 @@ fn a_peer_that_reports_each_loss_once_costs_few_retransmissions() {
         let (rate, statistics) = transfer(&mut pair, seed, 30_000_000);
         assert!(rate > Bitrate::from_mbps(25), "{rate}");
         let share = statistics.packets_retransmitted as f64 / statistics.packets_sent as f64;
-        assert!(share < 0.03, "{share}");
+        assert!(share < 0.04, "{share}");
+    }
+}
+
+/// A pair over this link whose listener neither counts its arrivals nor repeats its NAKs, as libsrt.
+fn to_a_peer_that_does_not_count(seed: u64, link: LinkConfig) -> Pair {
+    let mut pair = Pair::symmetric(seed, link);
+    pair.tap(|_, _, datagram| {
+        vec![edit_handshake(datagram, |handshake| {
+            for extension in &mut handshake.extensions {
+                if let Extension::HsReq(hs) | Extension::HsRsp(hs) = extension {
+                    let flags = hs.flags.bits() & !HsFlags::COUNTED_ARRIVALS.bits();
+                    hs.flags = HsFlags::from_bits(flags);
+                }
+            }
+        })]
+    });
+    pair.connect(Config::file(), Config::file().with_timed_requests(false));
+    pair
+}
+
+/// The sender infers from NAKs and ACKs what has arrived.
+#[test]
+fn a_peer_that_does_not_count_arrivals_gets_a_file_by_delay() {
+    for (round_trip, loss, least) in [(30, 0.01, 70), (200, 0.001, 60), (200, 0.02, 50)] {
+        for seed in 0..3 {
+            let mut pair = to_a_peer_that_does_not_count(seed, line(round_trip, loss));
+            let (rate, statistics) = transfer(&mut pair, seed, 50_000_000);
+            assert!(rate > Bitrate::from_mbps(least), "{round_trip} ms, {loss}: {rate}");
+            let share = statistics.packets_retransmitted as f64 / statistics.packets_sent as f64;
+            assert!(share < 0.01 + 2.0 * loss, "{share}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod counts;
 pub(crate) mod deadline;
 pub(crate) mod drop_request;
 mod flow_window;
+mod inferred_arrivals;
 mod mode;
 mod nak_budget;
 mod nak_filter;
@@ -42,7 +43,7 @@ use self::peer_rates::PeerRates;
 use self::retransmission::{Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
-use crate::config::{Config, MaxBandwidth};
+use crate::config::{Config, MaxBandwidth, Transmission};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::connection::output::timestamp;
@@ -121,7 +122,7 @@ impl SendHalf {
             drop_requests: DropRequests::default(),
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
-            peer_rates: PeerRates::default(),
+            peer_rates: peer_rates(config, negotiated),
             refused: 0,
             busy: BusyTime::default(),
             counts: SendCounts::new(overhead),
@@ -381,6 +382,8 @@ impl SendHalf {
         };
         let reported = reported.map(|rtt| Duration::from_micros(rtt.into()));
         let reported = reported.filter(|&rtt| rtt != initial);
+        let reported = reported.filter(|_| self.peer_rates.needs_round_trip(now));
+        self.peer_rates.acknowledged(now, next, rtt.smoothed);
         if let Some(rtt) = reported {
             self.control.note_round_trip(now, rtt);
         }
@@ -422,6 +425,11 @@ impl SendHalf {
             }
             let Some((first, last)) = self.naks.limit(&self.buffer, range) else { continue };
             let added = self.report_lost(now, first, last, rtt);
+            if let Some(measured) = self.peer_rates.lost(now, first, last, rtt.smoothed) {
+                self.control.note_round_trip(now, measured);
+                let path = self.path(now, rtt, 0);
+                self.control.get_mut().round_trip(now, &path);
+            }
             if added > 0 {
                 newly_lost += added;
                 first_lost = first_lost.or(Some(first));
@@ -612,11 +620,13 @@ impl SendHalf {
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
         if retransmitted {
             self.retransmission.sent(now, payload, self.counts.overhead(), rates(&self.control));
+            self.peer_rates.sent_retransmission(now);
         } else {
             self.timer.sent_original(now, self.buffer.flight() == 1);
             if self.mode.delivery.is_reliable() {
                 let (next_new, oldest) = (self.buffer.next_new(), self.buffer.first());
                 self.timer.unreported.sent_originals(now, next_new, oldest);
+                self.peer_rates.sent_original(now, seq);
             }
             self.counts.sent_original(payload);
         }
@@ -655,11 +665,26 @@ impl SendHalf {
     }
 
     /// Queues the oldest packets, and the newest ones: perhaps no packet after those has arrived.
+    /// Of the packets between them, queues those that were retransmitted more than a round trip
+    /// before: if more retransmissions were lost, the ACK would show only one in each round trip.
     fn repeat_oldest(&mut self, now: Instant, rtt: Rtt) {
+        self.repeat_old_retransmissions(now, rtt);
         let newest = self.buffer.next_new().minus(1);
         let (first, last) = self.timer.unreported.run(self.buffer.first(), newest);
         self.report_lost(now, first, last, rtt);
         self.report_lost(now, self.buffer.tail_of_flight(TAIL_PROBES), newest, rtt);
+    }
+
+    /// Queues the packets whose last retransmission is not acknowledged for more than a round trip.
+    fn repeat_old_retransmissions(&mut self, now: Instant, rtt: Rtt) {
+        let mut seq = self.flow.acknowledged();
+        while seq.is_before(self.buffer.next_new()) {
+            let last = self.buffer.get(seq).and_then(|packet| packet.last_retransmit);
+            if last.is_some_and(|at| at + rtt.bound() <= now) {
+                self.report_lost(now, seq, seq, rtt);
+            }
+            seq = seq.next();
+        }
     }
 
     /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
@@ -737,6 +762,15 @@ impl SendHalf {
     fn follow_control(&mut self) {
         self.pacer.set_pace(self.control.pace());
         self.flow.limit(self.control.get().window());
+    }
+}
+
+/// The rates of the peer, whose arrivals this end infers if it sends files and they are not counted.
+fn peer_rates(config: &Config, negotiated: &Negotiated) -> PeerRates {
+    match config.transmission() {
+        Transmission::Live => PeerRates::default(),
+        _ if negotiated.peer.counted_arrivals => PeerRates::default(),
+        _ => PeerRates::inferred(negotiated.fixed.send_isn),
     }
 }
 

@@ -1,6 +1,11 @@
 //! The rates that the peer reports in its full ACKs.
 
-use punctual_wire::{AckArrivals, AckRates};
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{AckArrivals, AckRates, SeqNo};
+
+use super::inferred_arrivals::InferredArrivals;
 
 /// Packets that the peer must have acknowledged before its delivery rate counts. libsrt takes the
 /// median of the last 16 intervals between packets and begins with 16 intervals of a second each,
@@ -18,9 +23,16 @@ pub(super) struct PeerRates {
     capacity: u32,
     acknowledged: u32,
     arrived: Option<u32>,
+    /// The arrivals at a peer that receives files and does not count.
+    inferred: Option<Box<InferredArrivals>>,
 }
 
 impl PeerRates {
+    /// Of a peer whose arrivals are inferred, packets from `isn` on.
+    pub(super) fn inferred(isn: SeqNo) -> Self {
+        Self { inferred: Some(Box::new(InferredArrivals::new(isn))), ..Self::default() }
+    }
+
     /// Takes over an ACK that acknowledges `packets` more and carries these rates, if it is full.
     pub(super) fn handle_ack(&mut self, packets: u32, rates: Option<AckRates>) {
         self.acknowledged = self.acknowledged.saturating_add(packets);
@@ -39,8 +51,46 @@ impl PeerRates {
 
     /// The total of packets that have arrived at the peer, modulo 2^32; `None` if it does not
     /// report it.
-    pub(super) const fn arrived(&self) -> Option<u32> {
-        self.arrived
+    pub(super) fn arrived(&self) -> Option<u32> {
+        self.inferred.as_ref().map_or(self.arrived, |inferred| Some(inferred.total()))
+    }
+
+    /// The original `seq` is sent.
+    pub(super) fn sent_original(&mut self, now: Instant, seq: SeqNo) {
+        if let Some(inferred) = &mut self.inferred {
+            inferred.sent_original(now, seq);
+        }
+    }
+
+    /// A retransmission is sent.
+    pub(super) fn sent_retransmission(&mut self, now: Instant) {
+        if let Some(inferred) = &mut self.inferred {
+            inferred.sent_retransmission(now);
+        }
+    }
+
+    /// The peer acknowledged all packets before `next`.
+    pub(super) fn acknowledged(&mut self, now: Instant, next: SeqNo, rtt: Duration) {
+        if let Some(inferred) = &mut self.inferred {
+            inferred.acknowledged(now, next, rtt);
+        }
+    }
+
+    /// The peer reported the packets from `first` to `last` lost. Returns the round trip that this
+    /// measures.
+    pub(super) fn lost(
+        &mut self,
+        now: Instant,
+        first: SeqNo,
+        last: SeqNo,
+        rtt: Duration,
+    ) -> Option<Duration> {
+        self.inferred.as_mut()?.lost(now, first, last, rtt)
+    }
+
+    /// Whether the round trip that the peer reports counts.
+    pub(super) fn needs_round_trip(&self, now: Instant) -> bool {
+        self.inferred.as_ref().is_none_or(|inferred| inferred.needs_report(now))
     }
 
     /// Packets a second that reach the peer; 0 if unknown.
