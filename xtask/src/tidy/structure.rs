@@ -21,7 +21,6 @@ const PLAIN_DATA: &[&str] = &[
     "Node",
 ];
 
-
 #[test]
 fn types_with_state_have_at_most_15_fields() {
     let mut problems = String::new();

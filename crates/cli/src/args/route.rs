@@ -54,14 +54,19 @@ pub(crate) struct RouteArgs {
     /// `any` one. Until then the other destinations go on
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = EndOfRoute::All)]
     pub(crate) end: EndOfRoute,
-    /// The treatment of one of several destinations for which --sink-buffer bytes wait: the source
-    /// and so the others `wait` for it, unless it takes nothing at all for 10 s, or it `end`s and
-    /// stalls nobody. Of a live source it misses messages in any case
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = SlowDestination::Wait)]
+    /// The treatment of one of several destinations for which --sink-buffer bytes wait: more of
+    /// them `spool` to a temporary file, and only when that is full, the others wait; or the source
+    /// and so the others `wait` for it, unless it takes nothing at all for 10 s; or it `end`s. Of a
+    /// live source it misses messages in any case
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = SlowDestination::Spool)]
     pub(crate) slow: SlowDestination,
     /// The most bytes that wait for one of several destinations
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = value::buffer_size)]
     pub(crate) sink_buffer: u64,
+    /// The size of the temporary file for --slow spool, one for each destination, in $TMPDIR or
+    /// else /var/tmp
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = value::buffer_size)]
+    pub(crate) sink_spool: u64,
     /// Connect again, or wait for another caller, after the source or a destination was lost; at
     /// most once a second. A stream of bytes (transtype=stream) between two routes with --reconnect
     /// then goes on at the byte where it was
@@ -105,6 +110,8 @@ pub(crate) enum EndOfRoute {
 /// The treatment of a destination that is slower than the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum SlowDestination {
+    /// Its messages wait in a file.
+    Spool,
     /// The others wait for it.
     Wait,
     /// It is lost, and the others go on.

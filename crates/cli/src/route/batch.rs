@@ -47,6 +47,11 @@ impl Batch {
         Self { place: Some(place), ..self }
     }
 
+    /// The messages and their receipt, without the place.
+    pub(super) fn into_messages(self) -> (Vec<Outgoing>, Option<Receipt>) {
+        (self.messages, self.receipt)
+    }
+
     /// The messages, and what is to be dropped when they are written.
     pub(super) fn into_parts(self) -> (Vec<Outgoing>, Taken) {
         (self.messages, Taken { receipt: self.receipt, _place: self.place })

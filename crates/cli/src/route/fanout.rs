@@ -45,14 +45,14 @@ pub(super) struct Inbox {
     pub(super) cut_off: CutOff,
 }
 
-/// Tells a taker that it is cut off because it was too slow.
-pub(super) struct CutOff(oneshot::Receiver<()>);
+/// Tells a taker that it is cut off, and why.
+pub(super) struct CutOff(pub(super) oneshot::Receiver<String>);
 
 struct Taker {
     name: String,
     batches: UnboundedSender<Batch>,
     room: Room,
-    cut_off: oneshot::Sender<()>,
+    cut_off: oneshot::Sender<String>,
     /// Messages that the taker missed.
     missed: usize,
 }
@@ -120,10 +120,11 @@ impl Fanout {
 }
 
 impl CutOff {
-    /// Completes when the taker is cut off; never if it is not.
-    pub(super) async fn told(self) {
-        if self.0.await.is_err() {
-            std::future::pending::<()>().await;
+    /// Completes with the reason when the taker is cut off; never if it is not.
+    pub(super) async fn told(self) -> String {
+        match self.0.await {
+            Ok(reason) => reason,
+            Err(_) => std::future::pending().await,
         }
     }
 }
@@ -175,7 +176,7 @@ impl Taker {
 
     fn cut_off(mut self) {
         let (closed, _) = oneshot::channel();
-        let _ = std::mem::replace(&mut self.cut_off, closed).send(());
+        let _ = std::mem::replace(&mut self.cut_off, closed).send(TOO_SLOW.to_owned());
     }
 }
 
@@ -189,6 +190,10 @@ impl Drop for Taker {
 
 /// The number of batches that may wait for a taker of a live source, or for the only one.
 const QUEUE: u32 = 64;
+
+/// The reason for which a taker is cut off.
+const TOO_SLOW: &str = "it is too slow, and the others do not wait for it any longer \
+                        (--slow, --sink-buffer, --sink-spool)";
 
 /// The time for which a taker among others may take nothing.
 const PATIENCE: Duration = Duration::from_secs(10);

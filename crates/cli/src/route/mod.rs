@@ -10,6 +10,7 @@ mod openings;
 mod resumable;
 mod resuming;
 mod room;
+mod sink_spool;
 mod source;
 mod viewers;
 
@@ -35,6 +36,7 @@ use punctual::Transmission;
 use punctual_uri::{FileTarget, Target, Uri};
 use resumable::ResumableDestination;
 use resuming::{kept_streams, read_on, resumed_source};
+use sink_spool::SinkSpool;
 use source::Source;
 use viewers::Viewers;
 
@@ -94,6 +96,7 @@ async fn carry(
 ) -> Result<(), Failure> {
     let names = sinks.iter().map(|sink| sink.uri().to_string()).collect();
     let is_live = is_live(source.uri());
+    let spools = !is_live && args.slow == SlowDestination::Spool;
     let (outbox, inboxes) = Fanout::to(names, when_full(source.uri(), sinks.len(), args));
     let (mut back, mut from_back) = (Fanout::to_nobody(), None);
     if args.bidir {
@@ -106,8 +109,11 @@ async fn carry(
     let mut source = source;
     let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
     for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
-        let Inbox { batches: inbox, cut_off } = inbox;
         let name = opener.uri().clone();
+        let Inbox { batches: inbox, cut_off } = match spools && among.is_some() {
+            true => spooled(inbox, &name, args)?,
+            false => inbox,
+        };
         if let Some(stream) = stream {
             source = read_on(source, &stream)?;
             let opening = openings.opening();
@@ -170,10 +176,7 @@ async fn end(
 ) -> Result<(), Failure> {
     let ended = tokio::select! {
         ended = destination => ended,
-        () = cut_off.told() => Err(Failure::runtime(
-            "it is too slow, and the others do not wait for it any longer (--sink-buffer, --slow)",
-        )
-        .at(name)),
+        reason = cut_off.told() => Err(Failure::runtime(reason).at(name)),
     };
     let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
     match (lost, among) {
@@ -247,9 +250,20 @@ fn when_full(source: &Uri, destinations: usize, args: &RouteArgs) -> WhenFull {
     match args.slow {
         _ if destinations < 2 => WhenFull::Wait,
         _ if is_live(source) => WhenFull::Miss,
-        SlowDestination::Wait => WhenFull::WaitAmongOthers { bytes },
+        SlowDestination::Spool | SlowDestination::Wait => WhenFull::WaitAmongOthers { bytes },
         SlowDestination::End => WhenFull::CutOff { bytes },
     }
+}
+
+/// The inbox of a destination whose messages wait in a file if it is slow.
+fn spooled(inbox: Inbox, destination: &Uri, args: &RouteArgs) -> Result<Inbox, Failure> {
+    let name = destination.to_string();
+    SinkSpool::between(inbox, name, args.sink_buffer, args.sink_spool).map_err(|error| {
+        Failure::runtime(format!(
+            "there can be no temporary file in which messages of a slow destination wait ({error}): \
+             set TMPDIR to another folder, or use --slow wait"
+        ))
+    })
 }
 
 /// Whether a destination should get a file at the pace of its clock.

@@ -1,0 +1,381 @@
+//! Messages for a slow destination, which wait in a temporary file so that the others do not wait.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::future::pending;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use bytes::{Bytes, BytesMut};
+use punctual::{Outgoing, SendOptions};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::route::batch::{Batch, Receipt};
+use crate::route::fanout::{CutOff, Inbox};
+use crate::route::room::Room;
+
+/// Stands between a fan-out and a destination: takes messages as fast as the file has room, and
+/// hands them on as fast as the destination takes them.
+pub(super) struct SinkSpool {
+    /// The destination, for the log.
+    name: String,
+    /// The room for messages that wait in memory, behind those of the file.
+    room: Room,
+    /// The oldest batch that was not handed on.
+    next: Option<Batch>,
+    /// The batches after it.
+    waiting: WaitingInFile,
+    /// The batch after those, for which the file has no room.
+    held: Option<Batch>,
+    /// Whether the log says that the destination is slow.
+    is_noted: bool,
+}
+
+/// Batches in a file that is written round and round.
+struct WaitingInFile {
+    ring: Ring,
+    batches: VecDeque<Stored>,
+}
+
+/// A batch without its payloads.
+struct Stored {
+    messages: Vec<(usize, SendOptions)>,
+    receipt: Option<Receipt>,
+}
+
+/// The bytes from `begin` to `end` of all that were ever written to the file.
+struct Ring {
+    /// `None` while a blocking task has it.
+    file: Option<File>,
+    size: u64,
+    begin: u64,
+    end: u64,
+}
+
+impl SinkSpool {
+    /// The inbox of the destination `name`, whose messages wait in `memory` bytes of memory and
+    /// then in `size` bytes of a temporary file.
+    ///
+    /// # Errors
+    ///
+    /// There can be no temporary file.
+    pub(super) fn between(inbox: Inbox, name: String, memory: u64, size: u64) -> io::Result<Inbox> {
+        let spool = Self::new(name, memory, tempfile::tempfile_in(folder())?, size);
+        let (to, batches) = unbounded_channel();
+        let (cut, told) = oneshot::channel();
+        tokio::spawn(spool.run(inbox, to, cut));
+        Ok(Inbox { batches, cut_off: CutOff(told) })
+    }
+
+    fn new(name: String, memory: u64, file: File, size: u64) -> Self {
+        let ring = Ring { file: Some(file), size, begin: 0, end: 0 };
+        let waiting = WaitingInFile { ring, batches: VecDeque::new() };
+        Self {
+            name,
+            room: Room::for_bytes(memory),
+            next: None,
+            waiting,
+            held: None,
+            is_noted: false,
+        }
+    }
+
+    async fn run(mut self, inbox: Inbox, to: UnboundedSender<Batch>, cut: oneshot::Sender<String>) {
+        let Inbox { batches: mut from, cut_off } = inbox;
+        let name = self.name.clone();
+        let result = tokio::select! {
+            result = self.relay(&mut from, &to) => result.map_err(|error| {
+                format!("{name}: its messages cannot be read back from a temporary file: {error}")
+            }),
+            reason = cut_off.told() => Err(reason),
+            () = to.closed() => Ok(()),
+        };
+        if let Err(reason) = result {
+            // Told before the messages end, so that the destination does not take this for the end
+            // of the stream.
+            let _ = cut.send(reason);
+            to.closed().await;
+        }
+    }
+
+    /// Hands all messages on. Fails if the file cannot be read.
+    async fn relay(
+        &mut self,
+        from: &mut UnboundedReceiver<Batch>,
+        to: &UnboundedSender<Batch>,
+    ) -> io::Result<()> {
+        let mut is_open = true;
+        loop {
+            if self.next.is_none() {
+                self.next = self.waiting.pop().await?.or_else(|| self.held.take());
+            }
+            if self.next.is_none() && !is_open {
+                return Ok(());
+            }
+            let place = async {
+                match &self.next {
+                    Some(batch) => self.room.take(batch).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                place = place => {
+                    let handed = self.next.take().map(|batch| batch.with_place(place));
+                    // The select in `run` notices a destination that is gone.
+                    handed.into_iter().for_each(|batch| drop(to.send(batch)));
+                }
+                batch = from.recv(), if is_open && self.held.is_none() => match batch {
+                    Some(batch) => self.take_in(batch).await,
+                    None => is_open = false,
+                }
+            }
+        }
+    }
+
+    /// Takes in a new batch.
+    async fn take_in(&mut self, batch: Batch) {
+        if self.next.is_none() {
+            self.next = Some(batch);
+            return;
+        }
+        if !self.waiting.has_room_for(&batch) {
+            self.held = Some(batch);
+        } else if let Err((batch, error)) = self.waiting.push(batch).await {
+            tracing::warn!(
+                "{}: its messages cannot wait in a temporary file, and the others wait for it: \
+                 {error}",
+                self.name
+            );
+            self.held = Some(batch);
+        } else if !std::mem::replace(&mut self.is_noted, true) {
+            tracing::info!("{} is slow: its messages wait in a temporary file", self.name);
+        }
+    }
+}
+
+impl WaitingInFile {
+    fn has_room_for(&self, batch: &Batch) -> bool {
+        self.ring.used() + bytes(batch) <= self.ring.size
+    }
+
+    /// Writes a batch for which there is room; returns it if that fails.
+    async fn push(&mut self, batch: Batch) -> Result<(), (Batch, io::Error)> {
+        let payloads = batch.iter().map(|message| message.payload.clone()).collect();
+        if let Err(error) = self.ring.push(payloads).await {
+            return Err((batch, error));
+        }
+        let (messages, receipt) = batch.into_messages();
+        let messages = messages.into_iter().map(|it| (it.payload.len(), it.options)).collect();
+        self.batches.push_back(Stored { messages, receipt });
+        Ok(())
+    }
+
+    /// The oldest batch; `None` if there is none.
+    async fn pop(&mut self) -> io::Result<Option<Batch>> {
+        let Some(stored) = self.batches.pop_front() else { return Ok(None) };
+        let len = stored.messages.iter().map(|(len, _)| len).sum();
+        let mut all = self.ring.pop(len).await?;
+        let messages = stored.messages.into_iter().map(|(len, options)| {
+            let payload = all.split_to(len).freeze();
+            Outgoing { payload, options }
+        });
+        Ok(Some(Batch::new(messages.collect(), stored.receipt)))
+    }
+}
+
+impl Ring {
+    const fn used(&self) -> u64 {
+        self.end - self.begin
+    }
+
+    /// Appends bytes for which there is room.
+    async fn push(&mut self, payloads: Vec<Bytes>) -> io::Result<()> {
+        let (size, mut at) = (self.size, self.end);
+        self.end = self
+            .with_file(move |file| {
+                for mut payload in payloads {
+                    while !payload.is_empty() {
+                        let piece = payload.split_to(contiguous(at, size, payload.len()));
+                        file.seek(SeekFrom::Start(at % size))?;
+                        file.write_all(&piece)?;
+                        at += piece.len() as u64;
+                    }
+                }
+                Ok(at)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Takes the oldest `len` bytes.
+    async fn pop(&mut self, len: usize) -> io::Result<BytesMut> {
+        let (size, begin) = (self.size, self.begin);
+        let bytes = self
+            .with_file(move |file| {
+                let mut bytes = BytesMut::zeroed(len);
+                let mut read = 0;
+                while read < len {
+                    let at = begin + read as u64;
+                    let piece = contiguous(at, size, len - read);
+                    file.seek(SeekFrom::Start(at % size))?;
+                    file.read_exact(&mut bytes[read..read + piece])?;
+                    read += piece;
+                }
+                Ok(bytes)
+            })
+            .await?;
+        self.begin += len as u64;
+        Ok(bytes)
+    }
+
+    /// Does this with the file, where it may block.
+    async fn with_file<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut File) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let mut file = self.file.take().ok_or(io::ErrorKind::NotFound)?;
+        let task = tokio::task::spawn_blocking(move || {
+            let result = work(&mut file);
+            (file, result)
+        });
+        let (file, result) = task.await?;
+        self.file = Some(file);
+        result
+    }
+}
+
+/// The bytes, `len` at most, from `at` to the end of a file of `size` bytes that is written round
+/// and round.
+fn contiguous(at: u64, size: u64, len: usize) -> usize {
+    usize::try_from(size - at % size).unwrap_or(usize::MAX).min(len)
+}
+
+fn bytes(batch: &Batch) -> u64 {
+    batch.iter().map(|message| message.payload.len() as u64).sum()
+}
+
+/// The folder of temporary files that may be large: `/tmp` is often in memory.
+fn folder() -> PathBuf {
+    let large = PathBuf::from("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && large.is_dir() {
+        return large;
+    }
+    std::env::temp_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::error::TryRecvError;
+
+    use super::*;
+
+    /// A batch of two messages of these bytes.
+    fn batch(number: u8, len: usize) -> Batch {
+        let payloads = [vec![number; len], vec![number; 1]];
+        Batch::new(payloads.map(|payload| Bytes::from(payload).into()).to_vec(), None)
+    }
+
+    fn spool(memory: u64, size: u64) -> (UnboundedSender<Batch>, Inbox) {
+        let (sender, batches) = unbounded_channel();
+        let (_cut, told) = oneshot::channel();
+        let inbox = Inbox { batches, cut_off: CutOff(told) };
+        (sender, SinkSpool::between(inbox, "slow".into(), memory, size).expect("a file"))
+    }
+
+    /// Waits until the spool has done what it can.
+    async fn settle() {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+
+    #[tokio::test]
+    async fn messages_wait_in_the_file_and_arrive_in_their_order() {
+        // The file is written round five times.
+        let (sender, mut inbox) = spool(100, 1_000);
+        for round in 0..10 {
+            let numbers = 8 * round..8 * round + 8;
+            for number in numbers.clone() {
+                sender.send(batch(number, 60)).expect("the spool takes it");
+            }
+            for number in numbers {
+                let batch = inbox.batches.recv().await.expect("a batch");
+                let payloads: Vec<_> = batch.iter().map(|it| it.payload.to_vec()).collect();
+                assert_eq!(payloads, [vec![number; 60], vec![number; 1]]);
+            }
+        }
+        drop(sender);
+        assert!(inbox.batches.recv().await.is_none(), "the end of the stream");
+    }
+
+    #[tokio::test]
+    async fn the_end_comes_after_all_that_waits() {
+        let (sender, mut inbox) = spool(100, 1_000);
+        for number in 0..8 {
+            sender.send(batch(number, 60)).expect("the spool takes it");
+        }
+        drop(sender);
+        let mut arrived = 0;
+        while let Some(batch) = inbox.batches.recv().await {
+            arrived += batch.len();
+        }
+        assert_eq!(arrived, 16);
+    }
+
+    #[tokio::test]
+    async fn a_full_file_takes_no_more() {
+        let (cut, told) = oneshot::channel();
+        let (sender, batches) = unbounded_channel();
+        let inbox = Inbox { batches, cut_off: CutOff(told) };
+        let room = Room::for_batches(5);
+        let mut inbox = SinkSpool::between(inbox, "slow".into(), 61, 122).expect("a file");
+        // One in memory, one that waits for its room, two in the file, and one for which there is
+        // none. The second one may have come by way of the file.
+        for number in 0..5 {
+            let batch = batch(number, 60);
+            let place = room.try_take(&batch).expect("room");
+            sender.send(batch.with_place(place)).expect("the spool takes it");
+        }
+        settle().await;
+        assert!((3..=4).contains(&room.free()), "{} were taken", room.free());
+        for _ in 0..5 {
+            drop(inbox.batches.recv().await.expect("a batch"));
+        }
+        drop(cut);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_written_loses_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("read-only");
+        std::fs::write(&path, "").expect("a file");
+        let file = File::open(path).expect("a file");
+        let mut spool = SinkSpool::new("slow".into(), 61, file, 1_000);
+        let (sender, mut from) = unbounded_channel();
+        let (to, mut inbox) = unbounded_channel();
+        for number in 0..5 {
+            sender.send(batch(number, 60)).expect("a receiver");
+        }
+        drop(sender);
+        let relay = async { spool.relay(&mut from, &to).await.expect("nothing is read") };
+        let read = async {
+            for number in 0..5 {
+                let batch: Batch = inbox.recv().await.expect("a batch");
+                assert_eq!(batch[0].payload[0], number);
+            }
+        };
+        tokio::join!(relay, read);
+    }
+
+    #[tokio::test]
+    async fn a_destination_that_is_cut_off_is_told_before_the_stream_ends() {
+        let (cut, told) = oneshot::channel();
+        let (_sender, batches) = unbounded_channel();
+        let inbox = Inbox { batches, cut_off: CutOff(told) };
+        let Inbox { mut batches, cut_off } =
+            SinkSpool::between(inbox, "slow".into(), 61, 1_000).expect("a file");
+        cut.send("too slow".to_owned()).expect("the spool listens");
+        assert_eq!(cut_off.told().await, "too slow");
+        let next = batches.try_recv();
+        assert!(matches!(next, Err(TryRecvError::Empty)), "no end of the stream");
+    }
+}
