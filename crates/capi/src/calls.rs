@@ -1,5 +1,5 @@
 //! Tests of whole calls over memory as C programs pass it, for Miri. The sockets have no port,
-//! since Miri has none; `tests/random_calls` goes further, without Miri.
+//! since Miri has none; `random_calls` goes further, without Miri.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;

@@ -1,12 +1,8 @@
 //! Random calls of the C functions, beside a model of what they may do. The fuzz target `capi`
 //! makes the same calls from the inputs of libFuzzer.
 
-#![expect(unsafe_code, reason = "the functions are C's")]
-#![expect(clippy::disallowed_types, reason = "hooks run on other threads")]
 #![expect(clippy::disallowed_methods, reason = "sockets need the system's time")]
 #![expect(clippy::cast_possible_truncation, reason = "random numbers are cut to their useful bits")]
-
-mod world;
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -14,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use self::world::Reached;
+use punctual_random_calls::Reached;
 
 /// The time for inputs that are made up here.
 const TIME: Duration = Duration::from_secs(2);
@@ -30,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[test]
 fn no_sequence_of_calls_breaks_a_promise() {
     if let Ok(seed) = std::env::var("RANDOM_CALLS_SEED") {
-        world::run(&made_up(seed.parse().expect("a number")));
+        punctual_random_calls::run(&made_up(seed.parse().expect("a number")));
         return;
     }
     let mut reached = [0; 5];
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capi");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/capi");
     let mut paths: Vec<_> =
         fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -64,7 +60,7 @@ fn run(sum: &mut [u32; 5], input: &[u8], name: &str) {
             std::process::abort();
         }
     });
-    let result = catch_unwind(|| world::run(input));
+    let result = catch_unwind(|| punctual_random_calls::run(input));
     drop(done);
     let Ok(reached) = result else { panic!("{name}") };
     let Reached { accepted, accepted_groups, sent, received, reported } = reached;

@@ -5,6 +5,10 @@
 //! calls are told, since C's contract requires that. After each call the model checks its result,
 //! its error, and the state of each socket.
 
+#![expect(unsafe_code, reason = "the functions are C's")]
+#![expect(clippy::disallowed_types, reason = "hooks run on other threads, and sockets are real")]
+#![expect(clippy::cast_possible_truncation, reason = "random numbers are cut to their useful bits")]
+
 mod addresses;
 mod connecting;
 mod data;
@@ -36,12 +40,17 @@ const MOST_SOCKETS: usize = 20;
 
 /// Counts what the calls have led to: a model that never connects would find little.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Reached {
-    pub(crate) accepted: u32,
-    pub(crate) accepted_groups: u32,
-    pub(crate) sent: u32,
-    pub(crate) received: u32,
-    pub(crate) reported: u32,
+pub struct Reached {
+    /// Connections that were accepted.
+    pub accepted: u32,
+    /// Groups that were accepted.
+    pub accepted_groups: u32,
+    /// Messages that were sent.
+    pub sent: u32,
+    /// Messages that were received.
+    pub received: u32,
+    /// Events that were reported.
+    pub reported: u32,
 }
 
 /// Makes the calls that the input describes.
@@ -49,7 +58,7 @@ pub(crate) struct Reached {
 /// # Panics
 ///
 /// A call broke a promise.
-pub(crate) fn run(input: &[u8]) -> Reached {
+pub fn run(input: &[u8]) -> Reached {
     faults::watch();
     let mut world = World::new();
     let mut input = Input(input);
