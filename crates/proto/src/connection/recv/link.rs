@@ -1,6 +1,9 @@
 use std::time::Duration;
 
 use punctual_units::Instant;
+use punctual_wire::SeqNo;
+
+use crate::connection::send::PROBE_INTERVAL;
 
 /// The number of arrivals from which the rate is computed.
 const ARRIVALS: usize = 16;
@@ -147,6 +150,17 @@ pub(crate) enum Probe {
     None,
     First,
     Second,
+}
+
+impl Probe {
+    /// The place of the packet with this number.
+    pub(super) const fn of(seq: SeqNo) -> Self {
+        match seq.value() % PROBE_INTERVAL {
+            0 => Self::First,
+            1 => Self::Second,
+            _ => Self::None,
+        }
+    }
 }
 
 fn per_second(time: Duration, count: u64) -> u32 {

@@ -24,6 +24,7 @@ mod response_time;
 mod store;
 mod timing;
 pub(crate) mod tsbpd;
+mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,7 @@ use self::nak_scheduler::NakScheduler;
 pub(crate) use self::nak_scheduler::periodic_nak_interval;
 pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
 use self::store::Store;
+use self::unreadable::Unreadable;
 use super::send::capacity;
 use crate::config::Config;
 use crate::connection::crypt::Refusal;
@@ -78,8 +80,7 @@ pub(crate) struct ReceiveHalf {
     jumps: JumpDetector,
     /// Packets after the newest one that the sender has dropped.
     drops: AnnouncedDrops,
-    /// The last packet that arrived without a key that could decrypt it.
-    unreadable: Option<SeqNo>,
+    unreadable: Unreadable,
     counts: Counts,
 }
 
@@ -99,7 +100,7 @@ impl ReceiveHalf {
             started: now,
             jumps: JumpDetector::default(),
             drops: AnnouncedDrops::default(),
-            unreadable: None,
+            unreadable: Unreadable::default(),
             counts: Counts::default(),
         }
     }
@@ -259,8 +260,7 @@ impl ReceiveHalf {
         let end = self.store.buffer.end();
         let gap = seq.distance_from(end);
         if gap >= SUSPICIOUS_GAP.cast_signed() {
-            let behind = self.unreadable.replace(seq).map(|before| seq.distance_from(before));
-            if !behind.is_some_and(|behind| (1..SUSPICIOUS_GAP.cast_signed()).contains(&behind)) {
+            if !self.unreadable.confirms(seq, SUSPICIOUS_GAP) {
                 return false;
             }
             if gap.unsigned_abs() as usize >= self.store.buffer.room()
@@ -626,7 +626,7 @@ impl ReceiveHalf {
                     self.report_ripe_losses(now, rtt);
                 }
                 if !retransmitted {
-                    self.link.arrived(now, probe(seq), payload, self.full_payload);
+                    self.link.arrived(now, Probe::of(seq), payload, self.full_payload);
                     self.store.timing.note_arrival(now, time);
                 }
             }
@@ -700,14 +700,6 @@ impl ReceiveHalf {
     /// The estimated capacity in packets of full size per second; 0 if unknown.
     fn capacity_pps(&self) -> u32 {
         self.store.delivery.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
-    }
-}
-
-const fn probe(seq: SeqNo) -> Probe {
-    match seq.value() % 16 {
-        0 => Probe::First,
-        1 => Probe::Second,
-        _ => Probe::None,
     }
 }
 

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-use crate::config::RetransmitBandwidth;
+use crate::config::{Config, MaxBandwidth, RetransmitBandwidth};
+use crate::handshake::Negotiated;
 
 /// The largest burst after a pause, as a time at the given rate.
 const BURST: Duration = Duration::from_millis(100);
@@ -42,6 +43,15 @@ pub(crate) struct Rates {
 }
 
 impl RetransmitBudget {
+    /// The limit by these options; `None` without one.
+    pub(super) fn of(config: &Config, negotiated: &Negotiated) -> Option<Self> {
+        Self::new(
+            config.max_retransmit_bandwidth(),
+            negotiated.peer.too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
+            negotiated.latency.peer,
+        )
+    }
+
     /// The budget of the option; `None` for no limit. The automatic limit applies (`applies`) if
     /// there is a maximum bandwidth and the peer drops late packets; otherwise every packet must
     /// arrive, also late. `latency` is the peer's.

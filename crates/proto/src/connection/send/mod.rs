@@ -20,6 +20,7 @@ mod retransmission;
 pub(crate) mod retransmit;
 mod retransmit_timer;
 mod returned_losses;
+mod room_wait;
 mod unreported_loss;
 
 use std::time::Duration;
@@ -43,7 +44,8 @@ use self::peer_rates::PeerRates;
 use self::retransmission::{Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
-use crate::config::{Config, MaxBandwidth, Transmission};
+use self::room_wait::RoomWait;
+use crate::config::{Config, Transmission};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::connection::output::timestamp;
@@ -88,8 +90,7 @@ pub(crate) struct SendHalf {
     returned: ReturnedLosses,
     filter: Option<Box<dyn SendFilter>>,
     peer_rates: PeerRates,
-    /// The number of packets of a message for which there was no room; 0 without such a message.
-    refused: usize,
+    wait: RoomWait,
     busy: BusyTime,
     counts: SendCounts,
 }
@@ -104,7 +105,7 @@ impl SendHalf {
     ) -> Self {
         let control = Controller::new(config, negotiated, overhead);
         let isn = negotiated.fixed.send_isn;
-        let budget = budget(config, negotiated);
+        let budget = RetransmitBudget::of(config, negotiated);
         Self {
             mode: SendMode::new(config, negotiated),
             buffer: SendBuffer::new(isn, config.send_buffer().packets()),
@@ -123,7 +124,7 @@ impl SendHalf {
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
             peer_rates: peer_rates(config, negotiated),
-            refused: 0,
+            wait: RoomWait::default(),
             busy: BusyTime::default(),
             counts: SendCounts::new(overhead),
         }
@@ -133,7 +134,7 @@ impl SendHalf {
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
         self.mode = SendMode::new(config, negotiated);
         self.control.configure(config);
-        self.retransmission.set_budget(budget(config, negotiated));
+        self.retransmission.set_budget(RetransmitBudget::of(config, negotiated));
         self.follow_control();
     }
 
@@ -224,19 +225,13 @@ impl SendHalf {
     }
 
     /// Returns whether there is room for a message that was refused, and takes the mark back.
-    pub(crate) const fn becomes_writable(&mut self) -> bool {
-        let writable = self.refused > 0 && self.buffer.room() >= self.refused;
-        if writable {
-            self.refused = 0;
-        }
-        writable
+    pub(crate) fn becomes_writable(&mut self) -> bool {
+        self.wait.ends(|| self.buffer.room())
     }
 
     /// The application waits for room, which [`becomes_writable`](Self::becomes_writable) reports.
     pub(crate) const fn await_room(&mut self) {
-        if self.refused == 0 {
-            self.refused = 1;
-        }
+        self.wait.begin();
     }
 
     /// The sequence number of the next message's first packet, and its message number.
@@ -579,7 +574,7 @@ impl SendHalf {
     }
 
     const fn refuse(&mut self, packets: usize) {
-        self.refused = packets;
+        self.wait.refused(packets);
         self.control.refused();
     }
 
@@ -772,15 +767,6 @@ fn peer_rates(config: &Config, negotiated: &Negotiated) -> PeerRates {
         _ if negotiated.peer.counted_arrivals => PeerRates::default(),
         _ => PeerRates::inferred(negotiated.fixed.send_isn),
     }
-}
-
-/// The limit of retransmissions by these options.
-fn budget(config: &Config, negotiated: &Negotiated) -> Option<RetransmitBudget> {
-    RetransmitBudget::new(
-        config.max_retransmit_bandwidth(),
-        negotiated.peer.too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
-        negotiated.latency.peer,
-    )
 }
 
 /// The rates of the stream that limit retransmissions.
