@@ -339,20 +339,22 @@ impl DelayControl {
         self.limits.clamp(Bitrate::from_bytes_per_sec(bytes))
     }
 
-    /// The instant at which a packet may be sent although the window is full: when the oldest
-    /// packets in the network must have left it, or as the least rate demands.
+    /// The instant at which a packet may be sent although the window is full: when reports must
+    /// have been lost, when the oldest packets in the network must have left it, or as the least
+    /// rate demands.
     fn next_despite_window(&self) -> Instant {
+        let beyond = self.pipe.packets() as f64 - self.effective_window();
+        let without_reports = self.contact.next_without_reports(beyond / self.unreported());
         let by_time = self.contact.next_despite_window(|| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
             let fits = ((self.effective_window() + self.unreported()) as u64).saturating_sub(1);
             self.pipe.since(fits)
         });
-        match self.limits.least {
-            Bitrate::ZERO => by_time,
-            least => {
-                by_time.min(self.contact.last_sent() + least.time_for(self.packet_size.into()))
-            }
-        }
+        let by_least_rate = match self.limits.least {
+            Bitrate::ZERO => None,
+            least => Some(self.contact.last_sent() + least.time_for(self.packet_size.into())),
+        };
+        without_reports.into_iter().chain(by_least_rate).fold(by_time, Instant::min)
     }
 }
 
