@@ -12,6 +12,7 @@ mod path_test;
 mod pauses;
 mod pipe;
 mod queue;
+mod rise;
 mod rivals;
 mod solo;
 mod start;
@@ -63,8 +64,6 @@ pub(crate) struct DelayControl {
     deepest_queue: DecayingMost,
     packet_size: u32,
     contact: Contact,
-    /// The last loss that lowered the window.
-    last_decrease: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -120,7 +119,6 @@ impl DelayControl {
             deepest_queue: DecayingMost::default(),
             packet_size,
             contact: Contact::new(),
-            last_decrease: None,
         }
     }
 
@@ -277,7 +275,7 @@ impl DelayControl {
         let competes = matches!(self.phase, Phase::Competing(_));
         let appears = self.limits.competes() && self.rivals.bbr_appears(now, path, competes);
         if appears && (competes || matches!(self.phase, Phase::Solo(_))) {
-            self.phase = Phase::Holding(Holding::new(now, path.rate));
+            self.phase = Phase::Holding(Holding::new(now, path.rate, self.rivals.highest_rate()));
         }
     }
 
@@ -285,7 +283,8 @@ impl DelayControl {
         let Phase::Holding(holding) = &mut self.phase else { return };
         holding.follow(now, path, self.pipe.packets(), is_used);
         self.window = holding.window(path.base);
-        if self.rivals.bbr_is_gone(now, path) {
+        let is_alone = holding.is_alone();
+        if self.rivals.bbr_is_gone(now, path) || is_alone {
             self.window = self.full_window(path);
             self.be_alone();
         }
@@ -406,18 +405,19 @@ impl CongestionControl for DelayControl {
         self.queue.sample(now, path.latest_rtt, path.base_rtt, long);
     }
 
-    fn lost(&mut self, now: Instant, _first: SeqNo, path: &PathState) {
+    fn lost(&mut self, now: Instant, first: SeqNo, path: &PathState) {
         self.pipe.lost(path.newly_lost);
         if path.arrived.is_some_and(|total| self.pipe.reports_more(total)) {
             self.follow_report(now, path);
         }
+        if let Phase::Holding(holding) = &mut self.phase {
+            holding.lost(path.newly_lost);
+        }
         let Phase::Competing(competing) = &mut self.phase else { return };
-        let rtt = self.queue.round_trip();
-        let is_new = self.last_decrease.is_none_or(|at| now > at + rtt);
         let full = self.deepest_queue.value.mul_f64(FULL_QUEUE);
-        if is_new && self.queue.delay() >= full {
-            self.last_decrease = Some(now);
-            self.window = competing.handle_loss(now, self.window).max(LEAST_WINDOW);
+        if competing.is_new(first) && self.queue.delay() >= full {
+            let window = competing.handle_loss(now, self.window, path.next_new);
+            self.window = window.max(LEAST_WINDOW);
         }
     }
 

@@ -10,6 +10,9 @@ use super::rivals::PathView;
 ///
 /// Between two pauses BBR tries a higher rate again and again, so that the queue swings; that of
 /// senders of this kind hardly moves.
+///
+/// To a sender that competes, one pause may be enough: a long queue runs empty and is there again
+/// soon neither when others give way to losses nor when a flow ends.
 #[derive(Debug)]
 pub(super) struct Pauses {
     /// The longest round trip since an instant, and in the time before.
@@ -21,6 +24,10 @@ pub(super) struct Pauses {
     /// When the last pause was noticed.
     last: Option<Instant>,
     swing: Swing,
+    /// Whether the queue was long before it ran empty, for its size without packets.
+    ran_empty_from_far: bool,
+    /// If the queue is long again before this instant, the last pause was one of BBR.
+    returns_by: Option<Instant>,
 }
 
 /// The state of the queue.
@@ -46,7 +53,7 @@ struct Swing {
 }
 
 /// The queue counts as empty up to this queueing delay.
-const NONE: Duration = Duration::from_micros(500);
+pub(super) const NONE: Duration = Duration::from_micros(500);
 /// The time beyond a round trip for which the queue is empty in a pause, but not after a drain.
 const LASTS: Duration = Duration::from_millis(130);
 /// The time within which the queue runs empty, beyond a round trip.
@@ -59,6 +66,13 @@ const MOST_BETWEEN: Duration = Duration::from_millis(11_000);
 const SWING: f64 = 1.75;
 const LONG: f64 = 1.5;
 const PEAKS: u32 = 3;
+/// A queue that ran empty from this multiple of the least round trip was not emptied by CUBIC,
+/// which keeps 0.7 of its packets, nor by NewReno, which keeps half of them and would leave the
+/// queue empty for longer.
+const FAR: f64 = 1.65;
+/// The time, and the least round trips, within which BBR fills the queue again after a pause.
+const RETURNS: Duration = Duration::from_millis(500);
+const RETURNS_ROUND_TRIPS: u32 = 4;
 /// If the queue was not empty for this time, BBR is gone.
 const GONE: Duration = Duration::from_secs(25);
 /// The time and the round trips after a pause in which a short queue tells nothing.
@@ -74,28 +88,34 @@ impl Pauses {
             empty_at: None,
             last: None,
             swing: Swing::NEW,
+            ran_empty_from_far: false,
+            returns_by: None,
         }
     }
 
-    /// Follows a report. Returns whether a second pause shows that there is BBR. `others_are_known`
-    /// if others fill the queue; then it need not swing.
+    /// Follows a report. Returns whether a pause shows that there is BBR: the second one, or the
+    /// first if `others_are_known` to fill the queue; then it need not swing.
     pub(super) fn follow(&mut self, now: Instant, path: &PathView, others_are_known: bool) -> bool {
         self.swing.add(path.queue, path.target);
         self.swing.others_are_known |= others_are_known;
         let longest = self.longest(now, path);
         if path.queue > NONE {
             self.empty = Empty::No;
-            return false;
+            let is_long = path.queue > path.target.mul_f64(LONG);
+            return is_long && self.returns_by.take().is_some_and(|by| now < by);
         }
         self.empty_at = Some(now);
         if self.empty == Empty::No && longest >= path.round_trip() + path.target / 2 {
             self.empty = Empty::Since(now);
+            self.ran_empty_from_far = longest >= path.base.mul_f64(FAR);
         }
         let Empty::Since(since) = self.empty else { return false };
         if now < since + path.base + LASTS {
             return false;
         }
         self.empty = Empty::Noticed;
+        let may_be_one = self.ran_empty_from_far && others_are_known;
+        self.returns_by = may_be_one.then(|| now + RETURNS + path.base * RETURNS_ROUND_TRIPS);
         let swing = std::mem::replace(&mut self.swing, Swing::NEW);
         let last = self.last.replace(now);
         let is_regular = last.is_some_and(|last| is_regular(now.saturating_since(last), path.base));
@@ -191,6 +211,22 @@ mod tests {
     #[test]
     fn beside_known_others_the_queue_need_not_swing() {
         assert!(noticed(true, |ms| queue(ms, 10_300, 300, 12)).is_some());
+    }
+
+    #[test]
+    fn beside_known_others_the_first_pause_from_a_long_queue_is_noticed() {
+        let pause = |ms: u64, before: u64, lasts: u64, after: u64| match ms {
+            ..5_000 => before,
+            _ if ms < 5_000 + lasts => 0,
+            _ => after,
+        };
+        let at = noticed(true, |ms| pause(ms, 80, 300, 80)).expect("BBR");
+        assert!((5_300..5_400).contains(&at), "{at} ms");
+        assert_eq!(noticed(false, |ms| pause(ms, 80, 300, 80)), None, "nobody competes");
+        assert_eq!(noticed(true, |ms| pause(ms, 60, 300, 60)), None, "others gave way to a loss");
+        assert_eq!(noticed(true, |ms| pause(ms, 80, 200, 80)), None, "too short");
+        assert_eq!(noticed(true, |ms| pause(ms, 80, 1_500, 80)), None, "another flow begins");
+        assert_eq!(noticed(true, |ms| pause(ms, 80, 300, 15)), None, "the own queue");
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(super) struct Rivals {
     test: Option<WindowTest>,
     next_test: Option<Instant>,
     pauses: Pauses,
+    /// The highest arrival rate since the link was last found to have become slower, packets per
+    /// second.
+    highest_rate: f64,
 }
 
 /// A time in which the queue is longer than its target.
@@ -68,6 +71,9 @@ const SHORT: f64 = 0.5;
 /// The time between two tests, in round trips, and at least.
 const TEST_ROUND_TRIPS: u32 = 40;
 const LEAST_BETWEEN_TESTS: Duration = Duration::from_secs(5);
+/// A test in which the round trip does not answer tells nothing below this share of the highest
+/// arrival rate: it hardly answers to a small share of a link either.
+const SMALL_SHARE: f64 = 0.15;
 /// The share of the window that is left during a test.
 const TEST_WINDOW: f64 = 0.8;
 
@@ -80,6 +86,7 @@ impl Rivals {
             test: None,
             next_test: None,
             pauses: Pauses::new(),
+            highest_rate: 0.0,
         }
     }
 
@@ -127,6 +134,8 @@ impl Rivals {
         let others = path.rate < rate_before * TAKEN;
         if others {
             self.next_test = Some(now + path.time_between_tests());
+        } else {
+            self.highest_rate = path.rate;
         }
         others
     }
@@ -137,7 +146,7 @@ impl Rivals {
         let others = if self.is_short(path) { Others::Gone } else { self.test(now, path) };
         if others != Others::Present {
             let pauses = std::mem::replace(&mut self.pauses, Pauses::new());
-            *self = Self { pauses, ..Self::new() };
+            *self = Self { pauses, highest_rate: self.highest_rate, ..Self::new() };
         }
         others
     }
@@ -145,6 +154,11 @@ impl Rivals {
     /// The share of the window that a test leaves, while one is under way.
     pub(super) fn left(&self) -> Option<f64> {
         self.test.as_ref().map(WindowTest::left)
+    }
+
+    /// The highest arrival rate that the link has carried, packets per second.
+    pub(super) const fn highest_rate(&self) -> f64 {
+        self.highest_rate
     }
 
     /// Whether the queue is too short to be filled by others.
@@ -155,6 +169,7 @@ impl Rivals {
     fn follow(&mut self, now: Instant, path: &PathView) {
         let elapsed = self.updated.map_or(Duration::ZERO, |at| now.saturating_since(at));
         self.updated = Some(now);
+        self.highest_rate = self.highest_rate.max(path.rate);
         let weight = (elapsed.as_secs_f64() / path.memory().as_secs_f64()).min(1.0);
         self.mean += weight * (path.queue.as_secs_f64() - self.mean);
     }
@@ -172,6 +187,7 @@ impl Rivals {
         match answer {
             Answer::Own => Others::Gone,
             Answer::Shared => Others::Present,
+            Answer::Unchanged if path.rate < SMALL_SHARE * self.highest_rate => Others::Present,
             Answer::Unchanged => Others::Never,
         }
     }
@@ -245,7 +261,11 @@ mod tests {
     /// The result of a test five seconds later, by the queue in milliseconds and the arrival rate
     /// that are left while the window is lowered to 0.8.
     fn tested(queue: u64, rate: f64) -> Others {
-        let mut rivals = Rivals { mean: 0.05, next_test: Some(AT(5_000)), ..Rivals::new() };
+        tested_with(Rivals::new(), queue, rate)
+    }
+
+    fn tested_with(rivals: Rivals, queue: u64, rate: f64) -> Others {
+        let mut rivals = Rivals { mean: 0.05, next_test: Some(AT(5_000)), ..rivals };
         for ms in (4_990..6_000).step_by(10) {
             let lowered = rivals.left().is_some_and(|left| left < 1.0);
             let path = if lowered { view(queue, rate) } else { view(50, 1_000.0) };
@@ -263,5 +283,12 @@ mod tests {
         assert_eq!(tested(30, 1_000.0), Others::Gone, "the queue is the own one");
         assert_eq!(tested(42, 890.0), Others::Present, "others took the room");
         assert_eq!(tested(50, 800.0), Others::Never, "the round trip did not answer");
+    }
+
+    #[test]
+    fn a_test_with_a_small_share_of_the_link_tells_nothing() {
+        let rivals = |highest_rate| Rivals { highest_rate, ..Rivals::new() };
+        assert_eq!(tested_with(rivals(6_000.0), 50, 800.0), Others::Never);
+        assert_eq!(tested_with(rivals(8_000.0), 50, 800.0), Others::Present);
     }
 }
