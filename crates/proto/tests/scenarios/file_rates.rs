@@ -69,7 +69,7 @@ fn a_peer_that_reports_each_loss_once_costs_few_retransmissions() {
     }
 }
 
-/// A pair over this link whose listener neither counts its arrivals nor repeats its NAKs, as libsrt.
+/// A pair over this link. The listener neither counts its arrivals nor repeats its NAKs, as libsrt.
 fn to_a_peer_that_does_not_count(seed: u64, link: LinkConfig) -> Pair {
     let mut pair = Pair::symmetric(seed, link);
     pair.tap(|_, _, datagram| {

@@ -86,8 +86,8 @@ impl InferredArrivals {
     }
 
     /// The peer reported the packets from `first` to `last` lost; a round trip takes `rtt`, unless
-    /// a NAK has measured it. Returns the round trip of the packet behind them, if this is the first
-    /// report of them.
+    /// a NAK has measured it. Returns the round trip of the packet behind them, if they were not
+    /// reported before.
     pub(super) fn lost(
         &mut self,
         now: Instant,

@@ -45,7 +45,7 @@ use self::retransmission::{Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
 use self::room_wait::RoomWait;
-use crate::config::{Config, Transmission};
+use crate::config::Config;
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::connection::output::timestamp;
@@ -123,7 +123,7 @@ impl SendHalf {
             drop_requests: DropRequests::default(),
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
-            peer_rates: peer_rates(config, negotiated),
+            peer_rates: PeerRates::new(config, negotiated),
             wait: RoomWait::default(),
             busy: BusyTime::default(),
             counts: SendCounts::new(overhead),
@@ -660,8 +660,8 @@ impl SendHalf {
     }
 
     /// Queues the oldest packets, and the newest ones: perhaps no packet after those has arrived.
-    /// Of the packets between them, queues those that were retransmitted more than a round trip
-    /// before: if more retransmissions were lost, the ACK would show only one in each round trip.
+    /// Also queues the packets between them whose last retransmission was more than a round trip
+    /// ago: if more retransmissions were lost, the ACK would show only one in each round trip.
     fn repeat_oldest(&mut self, now: Instant, rtt: Rtt) {
         self.repeat_old_retransmissions(now, rtt);
         let newest = self.buffer.next_new().minus(1);
@@ -757,15 +757,6 @@ impl SendHalf {
     fn follow_control(&mut self) {
         self.pacer.set_pace(self.control.pace());
         self.flow.limit(self.control.get().window());
-    }
-}
-
-/// The rates of the peer, whose arrivals this end infers if it sends files and they are not counted.
-fn peer_rates(config: &Config, negotiated: &Negotiated) -> PeerRates {
-    match config.transmission() {
-        Transmission::Live => PeerRates::default(),
-        _ if negotiated.peer.counted_arrivals => PeerRates::default(),
-        _ => PeerRates::inferred(negotiated.fixed.send_isn),
     }
 }
 

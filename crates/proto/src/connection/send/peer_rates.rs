@@ -6,6 +6,8 @@ use punctual_units::Instant;
 use punctual_wire::{AckArrivals, AckRates, SeqNo};
 
 use super::inferred_arrivals::InferredArrivals;
+use crate::config::{Config, Transmission};
+use crate::handshake::Negotiated;
 
 /// Packets that the peer must have acknowledged before its delivery rate counts. libsrt takes the
 /// median of the last 16 intervals between packets and begins with 16 intervals of a second each,
@@ -28,9 +30,12 @@ pub(super) struct PeerRates {
 }
 
 impl PeerRates {
-    /// Of a peer whose arrivals are inferred, packets from `isn` on.
-    pub(super) fn inferred(isn: SeqNo) -> Self {
-        Self { inferred: Some(Box::new(InferredArrivals::new(isn))), ..Self::default() }
+    /// Of this peer. Its arrivals are inferred if it gets files and does not count them.
+    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
+        let is_file = config.transmission() != Transmission::Live;
+        let infers = is_file && !negotiated.peer.counted_arrivals;
+        let inferred = || Box::new(InferredArrivals::new(negotiated.fixed.send_isn));
+        Self { inferred: infers.then(inferred), ..Self::default() }
     }
 
     /// Takes over an ACK that acknowledges `packets` more and carries these rates, if it is full.
