@@ -266,12 +266,12 @@ fn a_fair_stream_beside_cubic_has_between_a_third_and_two_thirds() {
 /// NewReno fills the queue of a long path so slowly that a stream takes it for one of its kind at
 /// times.
 #[test]
-fn a_fair_stream_beside_newreno_has_between_a_fourth_and_three_fourths() {
+fn a_fair_stream_beside_newreno_has_between_a_fourth_and_four_fifths() {
     for rtt in [20, 60, 100, 200] {
         let (stream, tcp) = beside(TcpControl::NewReno, MS(rtt), RatePolicy::Fair);
         let share = stream / (stream + tcp);
         println!("RTT {rtt} ms: {stream:.1} / {tcp:.1} Mb/s");
-        assert!((0.25..=0.75).contains(&share), "RTT {rtt} ms: {share}");
+        assert!((0.25..=0.8).contains(&share), "RTT {rtt} ms: {share}");
     }
 }
 
