@@ -54,13 +54,13 @@ pub(crate) struct RouteArgs {
     /// `any` one. Until then the other destinations go on
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = EndOfRoute::All)]
     pub(crate) end: EndOfRoute,
-    /// The treatment of one of several destinations for which --sink-buffer bytes wait: more of
-    /// them `spool` to a temporary file, and only when that is full, the others wait; or the source
-    /// and so the others `wait` for it, unless it takes nothing at all for 10 s; or it `end`s. Of a
-    /// live source it misses messages in any case
+    /// The treatment of one of several destinations for which --sink-buffer bytes wait. With
+    /// `spool` further messages wait in a temporary file, and if that is full, it is as with
+    /// `wait`: the source, and so the others, wait, unless the destination takes nothing at all for
+    /// 10 s. With `end` it is lost. Of a live source it misses messages in any case
     #[arg(long, value_enum, value_name = "HOW", default_value_t = SlowDestination::Spool)]
     pub(crate) slow: SlowDestination,
-    /// The most bytes that wait for one of several destinations
+    /// The most bytes that wait in memory for one of several destinations
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = value::buffer_size)]
     pub(crate) sink_buffer: u64,
     /// The size of the temporary file for --slow spool, one for each destination, in $TMPDIR or
@@ -110,7 +110,7 @@ pub(crate) enum EndOfRoute {
 /// The treatment of a destination that is slower than the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum SlowDestination {
-    /// Its messages wait in a file.
+    /// Its messages wait in a temporary file.
     Spool,
     /// The others wait for it.
     Wait,

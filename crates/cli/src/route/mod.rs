@@ -96,8 +96,10 @@ async fn carry(
 ) -> Result<(), Failure> {
     let names = sinks.iter().map(|sink| sink.uri().to_string()).collect();
     let is_live = is_live(source.uri());
-    let spools = !is_live && args.slow == SlowDestination::Spool;
-    let (outbox, inboxes) = Fanout::to(names, when_full(source.uri(), sinks.len(), args));
+    let when_full = when_full(source.uri(), sinks.len(), args);
+    let waits_among_others = matches!(when_full, WhenFull::WaitAmongOthers { .. });
+    let spools = waits_among_others && args.slow == SlowDestination::Spool;
+    let (outbox, inboxes) = Fanout::to(names, when_full);
     let (mut back, mut from_back) = (Fanout::to_nobody(), None);
     if args.bidir {
         let (fanout, mut inboxes) = Fanout::to(vec![source.uri().to_string()], WhenFull::Wait);
@@ -110,7 +112,7 @@ async fn carry(
     let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
     for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
         let name = opener.uri().clone();
-        let Inbox { batches: inbox, cut_off } = match spools && among.is_some() {
+        let Inbox { batches: inbox, cut_off } = match spools {
             true => spooled(inbox, &name, args)?,
             false => inbox,
         };

@@ -20,7 +20,7 @@ use crate::route::room::Room;
 pub(super) struct SinkSpool {
     /// The destination, for the log.
     name: String,
-    /// The room for messages that wait in memory, behind those of the file.
+    /// The room for messages in memory, which the destination takes next.
     room: Room,
     /// The oldest batch that was not handed on.
     next: Option<Batch>,

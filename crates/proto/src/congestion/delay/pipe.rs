@@ -5,14 +5,11 @@ use punctual_units::Instant;
 
 /// The packets in the network: they were sent, have not arrived and are not known to be lost.
 ///
-/// A receiver that counts its arrivals reports them in each ACK. Losses are known from NAKs, but
-/// not all of them: a lost copy is never reported, and a packet that counts as lost may still
-/// arrive. So the number is kept within bounds that follow from time alone: a packet that was sent
-/// within the least round trip cannot have been reported, and one that was sent longer ago than the
-/// longest round trip is in the network no more.
-///
-/// Toward a receiver that does not count, all packets that were sent within a round trip count as
-/// in the network.
+/// A receiver that counts its arrivals reports them in each ACK; toward others they are inferred.
+/// Losses are known from NAKs, but not all of them: a lost copy is never reported, and a packet
+/// that counts as lost may still arrive. So the number is kept within bounds that follow from time
+/// alone: a packet that was sent within the least round trip cannot have been reported, and one
+/// that was sent longer ago than the longest round trip is in the network no more.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     sent: u64,

@@ -33,7 +33,7 @@ use punctual_wire::{
 };
 
 use self::budget::{Rates, RetransmitBudget};
-use self::buffer::SendBuffer;
+use self::buffer::{Outgoing, SendBuffer};
 use self::counts::{BusyTime, SendCounts};
 use self::drop_request::DropRequests;
 use self::flow_window::FlowWindow;
@@ -672,25 +672,32 @@ impl SendHalf {
 
     /// Queues the packets whose last retransmission is not acknowledged for more than a round trip.
     fn repeat_old_retransmissions(&mut self, now: Instant, rtt: Rtt) {
-        let mut seq = self.flow.acknowledged();
-        while seq.is_before(self.buffer.next_new()) {
-            let last = self.buffer.get(seq).and_then(|packet| packet.last_retransmit);
-            if last.is_some_and(|at| at + rtt.bound() <= now) {
-                self.report_lost(now, seq, seq, rtt);
-            }
-            seq = seq.next();
-        }
+        self.repeat_each(now, rtt, |_, packet| {
+            let last = packet.and_then(|packet| packet.last_retransmit);
+            last.is_some_and(|at| at + rtt.bound() <= now)
+        });
     }
 
     /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
     /// was lost, and perhaps no packet after the newest ones has arrived.
     fn repeat_retransmissions(&mut self, now: Instant, rtt: Rtt) {
-        let end = self.buffer.next_new();
         let tail = self.buffer.tail_of_flight(TAIL_PROBES);
+        self.repeat_each(now, rtt, |seq, packet| {
+            packet.is_none_or(|packet| packet.retransmissions > 0) || !seq.is_before(tail)
+        });
+    }
+
+    /// Queues the packets in flight that are missing by their number and contents, which are `None`
+    /// for a dropped packet.
+    fn repeat_each(
+        &mut self,
+        now: Instant,
+        rtt: Rtt,
+        is_missing: impl Fn(SeqNo, Option<&Outgoing>) -> bool,
+    ) {
         let mut seq = self.flow.acknowledged();
-        while seq.is_before(end) {
-            let again = self.buffer.get(seq).is_none_or(|packet| packet.retransmissions > 0);
-            if again || !seq.is_before(tail) {
+        while seq.is_before(self.buffer.next_new()) {
+            if is_missing(seq, self.buffer.get(seq)) {
                 self.report_lost(now, seq, seq, rtt);
             }
             seq = seq.next();

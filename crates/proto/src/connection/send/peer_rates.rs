@@ -1,4 +1,4 @@
-//! The rates that the peer reports in its full ACKs.
+//! The rates that the peer reports in its full ACKs, and the packets that have arrived at it.
 
 use std::time::Duration;
 
