@@ -36,7 +36,7 @@ use punctual::Transmission;
 use punctual_uri::{FileTarget, Target, Uri};
 use resumable::ResumableDestination;
 use resuming::{kept_streams, read_on, resumed_source};
-use sink_spool::SinkSpool;
+use sink_spool::{Members, SinkSpool};
 use source::Source;
 use viewers::Viewers;
 
@@ -99,6 +99,7 @@ async fn carry(
     let when_full = when_full(source.uri(), sinks.len(), args);
     let waits_among_others = matches!(when_full, WhenFull::WaitAmongOthers { .. });
     let spools = waits_among_others && args.slow == SlowDestination::Spool;
+    let members = Members::default();
     let (outbox, inboxes) = Fanout::to(names, when_full);
     let (mut back, mut from_back) = (Fanout::to_nobody(), None);
     if args.bidir {
@@ -113,7 +114,7 @@ async fn carry(
     for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
         let name = opener.uri().clone();
         let Inbox { batches: inbox, cut_off } = match spools {
-            true => spooled(inbox, &name, args)?,
+            true => spooled(inbox, &name, args, &members)?,
             false => inbox,
         };
         if let Some(stream) = stream {
@@ -258,9 +259,15 @@ fn when_full(source: &Uri, destinations: usize, args: &RouteArgs) -> WhenFull {
 }
 
 /// The inbox of a destination whose messages wait in a file if it is slow.
-fn spooled(inbox: Inbox, destination: &Uri, args: &RouteArgs) -> Result<Inbox, Failure> {
+fn spooled(
+    inbox: Inbox,
+    destination: &Uri,
+    args: &RouteArgs,
+    members: &Members,
+) -> Result<Inbox, Failure> {
     let name = destination.to_string();
-    SinkSpool::between(inbox, name, args.sink_buffer, args.sink_spool).map_err(|error| {
+    let (memory, size) = (args.sink_buffer, args.sink_spool);
+    SinkSpool::between(inbox, name, memory, size, members).map_err(|error| {
         Failure::runtime(format!(
             "there can be no temporary file in which messages of a slow destination wait ({error}): \
              set TMPDIR to another folder, or use --slow wait"

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::future::pending;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use punctual::{Outgoing, SendOptions};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::route::batch::{Batch, Receipt};
 use crate::route::fanout::{CutOff, Inbox};
@@ -30,6 +31,24 @@ pub(super) struct SinkSpool {
     held: Option<Batch>,
     /// Whether the log says that the destination is slow.
     is_noted: bool,
+    member: Member,
+}
+
+/// The destinations of one source. The fastest of them sets its pace: while all have as much in
+/// memory as they may have, none of them takes more into its file.
+#[derive(Clone, Default)]
+pub(super) struct Members(Arc<watch::Sender<Fullness>>);
+
+#[derive(Default)]
+struct Fullness {
+    all: usize,
+    full: usize,
+}
+
+/// One of them.
+struct Member {
+    members: Members,
+    is_full: bool,
 }
 
 /// Batches in a file that is written round and round.
@@ -60,15 +79,21 @@ impl SinkSpool {
     /// # Errors
     ///
     /// There can be no temporary file.
-    pub(super) fn between(inbox: Inbox, name: String, memory: u64, size: u64) -> io::Result<Inbox> {
-        let spool = Self::new(name, memory, tempfile::tempfile_in(folder())?, size);
+    pub(super) fn between(
+        inbox: Inbox,
+        name: String,
+        memory: u64,
+        size: u64,
+        members: &Members,
+    ) -> io::Result<Inbox> {
+        let spool = Self::new(name, memory, tempfile::tempfile_in(folder())?, size, members);
         let (to, batches) = unbounded_channel();
         let (cut, told) = oneshot::channel();
         tokio::spawn(spool.run(inbox, to, cut));
         Ok(Inbox { batches, cut_off: CutOff(told) })
     }
 
-    fn new(name: String, memory: u64, file: File, size: u64) -> Self {
+    fn new(name: String, memory: u64, file: File, size: u64, members: &Members) -> Self {
         let ring = Ring { file: Some(file), size, begin: 0, end: 0 };
         let waiting = WaitingInFile { ring, batches: VecDeque::new() };
         Self {
@@ -78,6 +103,7 @@ impl SinkSpool {
             waiting,
             held: None,
             is_noted: false,
+            member: members.join(),
         }
     }
 
@@ -113,11 +139,19 @@ impl SinkSpool {
             if self.next.is_none() && !is_open {
                 return Ok(());
             }
+            self.member.set_full(self.next.is_some());
+            let (next, room, member) = (&self.next, &self.room, &self.member);
             let place = async {
-                match &self.next {
-                    Some(batch) => self.room.take(batch).await,
+                match next {
+                    Some(batch) => room.take(batch).await,
                     None => pending().await,
                 }
+            };
+            let batch = async {
+                if next.is_some() {
+                    member.another_has_room().await;
+                }
+                from.recv().await
             };
             tokio::select! {
                 place = place => {
@@ -125,18 +159,21 @@ impl SinkSpool {
                     // The select in `run` notices a destination that is gone.
                     handed.into_iter().for_each(|batch| drop(to.send(batch)));
                 }
-                batch = from.recv(), if is_open && self.held.is_none() => match batch {
-                    Some(batch) => self.take_in(batch).await,
+                batch = batch, if is_open && self.held.is_none() => match batch {
+                    Some(batch) => self.take_in(batch, to).await,
                     None => is_open = false,
                 }
             }
         }
     }
 
-    /// Takes in a new batch.
-    async fn take_in(&mut self, batch: Batch) {
+    /// Takes in a new batch: while none waits, there may be room for it in memory.
+    async fn take_in(&mut self, batch: Batch, to: &UnboundedSender<Batch>) {
         if self.next.is_none() {
-            self.next = Some(batch);
+            match self.room.try_take(&batch) {
+                Some(place) => drop(to.send(batch.with_place(place))),
+                None => self.next = Some(batch),
+            }
             return;
         }
         if !self.waiting.has_room_for(&batch) {
@@ -151,6 +188,40 @@ impl SinkSpool {
         } else if !std::mem::replace(&mut self.is_noted, true) {
             tracing::info!("{} is slow: its messages wait in a temporary file", self.name);
         }
+    }
+}
+
+impl Members {
+    fn join(&self) -> Member {
+        self.0.send_modify(|fullness| fullness.all += 1);
+        Member { members: self.clone(), is_full: false }
+    }
+}
+
+impl Member {
+    /// Whether this one has as much in memory as it may have.
+    fn set_full(&mut self, is_full: bool) {
+        if self.is_full != is_full {
+            self.is_full = is_full;
+            self.members.0.send_modify(|fullness| match is_full {
+                true => fullness.full += 1,
+                false => fullness.full -= 1,
+            });
+        }
+    }
+
+    /// Completes when another one has room in memory.
+    async fn another_has_room(&self) {
+        let mut fullness = self.members.0.subscribe();
+        // It cannot fail, since the sender is this one's.
+        let _ = fullness.wait_for(|fullness| fullness.full < fullness.all).await;
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.set_full(false);
+        self.members.0.send_modify(|fullness| fullness.all -= 1);
     }
 }
 
@@ -276,17 +347,25 @@ mod tests {
         Batch::new(payloads.map(|payload| Bytes::from(payload).into()).to_vec(), None)
     }
 
-    fn spool(memory: u64, size: u64) -> (UnboundedSender<Batch>, Inbox) {
+    /// Another destination of the same source, which has room.
+    fn with_another() -> (Members, Member) {
+        let members = Members::default();
+        let another = members.join();
+        (members, another)
+    }
+
+    fn spool(memory: u64, size: u64, members: &Members) -> (UnboundedSender<Batch>, Inbox) {
         let (sender, batches) = unbounded_channel();
         let (_cut, told) = oneshot::channel();
         let inbox = Inbox { batches, cut_off: CutOff(told) };
-        (sender, SinkSpool::between(inbox, "slow".into(), memory, size).expect("a file"))
+        (sender, SinkSpool::between(inbox, "slow".into(), memory, size, members).expect("a file"))
     }
 
     #[tokio::test]
     async fn messages_wait_in_the_file_and_arrive_in_their_order() {
         // The file is written round five times.
-        let (sender, mut inbox) = spool(100, 1_000);
+        let (members, _another) = with_another();
+        let (sender, mut inbox) = spool(100, 1_000, &members);
         for round in 0..10 {
             let numbers = 8 * round..8 * round + 8;
             for number in numbers.clone() {
@@ -304,7 +383,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_comes_after_all_that_waits() {
-        let (sender, mut inbox) = spool(100, 1_000);
+        let (members, _another) = with_another();
+        let (sender, mut inbox) = spool(100, 1_000, &members);
         for number in 0..8 {
             sender.send(batch(number, 60)).expect("the spool takes it");
         }
@@ -322,9 +402,11 @@ mod tests {
         let (sender, batches) = unbounded_channel();
         let inbox = Inbox { batches, cut_off: CutOff(told) };
         let room = Room::for_batches(5);
-        let mut inbox = SinkSpool::between(inbox, "slow".into(), 61, 122).expect("a file");
+        let (members, _another) = with_another();
+        let mut inbox =
+            SinkSpool::between(inbox, "slow".into(), 61, 122, &members).expect("a file");
         // One in memory, one that waits for its room, two in the file, and one for which there is
-        // none. The second one may have come by way of the file.
+        // none.
         for number in 0..5 {
             let batch = batch(number, 60);
             let place = room.try_take(&batch).expect("room");
@@ -342,12 +424,39 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_source_waits_for_the_fastest_of_its_destinations() {
+        let (sender, batches) = unbounded_channel();
+        let (_cut, told) = oneshot::channel();
+        let inbox = Inbox { batches, cut_off: CutOff(told) };
+        let members = Members::default();
+        let mut inbox =
+            SinkSpool::between(inbox, "alone".into(), 61, 1_000, &members).expect("a file");
+        let room = Room::for_batches(5);
+        for number in 0..5 {
+            let batch = batch(number, 60);
+            let place = room.try_take(&batch).expect("room");
+            sender.send(batch.with_place(place)).expect("the spool takes it");
+        }
+        // One is in memory, and one waits for its room.
+        drop(room.take(&batch(0, 0)).await);
+        assert_eq!(room.free(), 1, "the file is not used");
+        let another = members.join();
+        let free = [room.take(&batch(0, 0)).await, room.take(&batch(0, 0)).await];
+        drop((another, free));
+        for number in 0..5 {
+            let batch = inbox.batches.recv().await.expect("a batch");
+            assert_eq!(batch[0].payload[0], number);
+        }
+    }
+
+    #[tokio::test]
     async fn a_file_that_cannot_be_written_loses_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("read-only");
         std::fs::write(&path, "").expect("a file");
         let file = File::open(path).expect("a file");
-        let mut spool = SinkSpool::new("slow".into(), 61, file, 1_000);
+        let (members, _another) = with_another();
+        let mut spool = SinkSpool::new("slow".into(), 61, file, 1_000, &members);
         let (sender, mut from) = unbounded_channel();
         let (to, mut inbox) = unbounded_channel();
         for number in 0..5 {
@@ -370,7 +479,8 @@ mod tests {
         let (_sender, batches) = unbounded_channel();
         let inbox = Inbox { batches, cut_off: CutOff(told) };
         let Inbox { mut batches, cut_off } =
-            SinkSpool::between(inbox, "slow".into(), 61, 1_000).expect("a file");
+            SinkSpool::between(inbox, "slow".into(), 61, 1_000, &Members::default())
+                .expect("a file");
         cut.send("too slow".to_owned()).expect("the spool listens");
         assert_eq!(cut_off.told().await, "too slow");
         let next = batches.try_recv();
