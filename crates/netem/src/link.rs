@@ -146,7 +146,7 @@ impl<P: Packet> Link<P> {
     ///
     /// Never later than the next arrival. It is the very instant of it unless packets wait for
     /// transmission and either a change of the link's timeline or trace comes before the first of
-    /// them leaves, or there is jitter or reordering: then `recv` may have nothing yet.
+    /// them arrives, or there is jitter or reordering: then `recv` may have nothing yet.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let flying = self.flights.front().map(|flight| flight.at);
         let overtaking = self.overtaking.peek().map(|flight| flight.at);
@@ -346,25 +346,33 @@ impl<P: Packet> Link<P> {
     }
 
     /// The least instant at which the first packet of the bottleneck may arrive, or at which
-    /// something changes before it leaves.
+    /// something changes before it leaves, or before one behind it may overtake it.
     fn next_departing(&self) -> Option<Instant> {
         if self.bottleneck.len() == 0 {
             return None;
         }
         let departure = self.bottleneck.next_departure();
+        let change = self.schedule.as_ref().and_then(|schedule| schedule.next_change());
+        let Some(departure) = departure.filter(|&at| change.is_none_or(|change| at <= change))
+        else {
+            return change;
+        };
         let ordered = self.config.keep_order && self.config.reorder == Reorder::None;
-        let mut delay = self.config.delay;
-        if let Some(schedule) = &self.schedule {
-            let change = schedule.next_change();
-            if change.is_some() && departure.is_none_or(|departure| change < Some(departure)) {
-                return change;
+        let delay = match &self.schedule {
+            Some(schedule) => {
+                let (here, least) = schedule.delays_at(departure, &self.config);
+                // If the delay falls faster than time passes, a later packet may overtake.
+                if ordered { here } else { least }
             }
-            let (here, least) = schedule.delays_at(departure?, &self.config);
-            // If the delay falls faster than time passes, a later packet may overtake.
-            delay = if ordered { here } else { least };
+            None => self.config.delay,
+        };
+        let mut arrival = departure + self.config.min_delay_of(delay);
+        if ordered {
+            arrival = arrival.max(self.latest_arrival);
         }
-        let arrival = departure? + self.config.min_delay_of(delay);
-        Some(if ordered { arrival.max(self.latest_arrival) } else { arrival })
+        // A packet behind may leave after the change, with less delay.
+        let behind = self.bottleneck.len() > 1;
+        earlier(Some(arrival), change.filter(|_| behind))
     }
 
     /// Takes out the flight that has landed first by now.

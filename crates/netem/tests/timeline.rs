@@ -50,6 +50,21 @@ fn a_step_holds_from_its_instant_on() {
 }
 
 #[test]
+fn a_packet_that_overtakes_by_a_step_is_taken_out_at_its_instant() {
+    // They leave after 1 and 2 ms; the step comes between, and its link does not keep the order.
+    let config = LinkConfig { keep_order: false, ..at_mbps(10).with_delay(50 * MS) };
+    let mut link = link(config, "1500us: delay=1ms");
+    (0..2).for_each(|n| link.send(Instant::ORIGIN, Numbered::new(n, 1_250)));
+    let mut taken_out = Vec::new();
+    while let Some(due) = link.poll_timeout() {
+        while let Some(arrival) = link.recv(due) {
+            taken_out.push((arrival.packet.number, due));
+        }
+    }
+    assert_eq!(taken_out, [(1, Instant::from_millis(3)), (0, Instant::from_millis(51))]);
+}
+
+#[test]
 fn time_zero_is_the_start_or_else_the_first_call() {
     let zero = Instant::from_millis(7_000);
     for start in [true, false] {
