@@ -20,7 +20,7 @@ pub enum SrtLibrary {
 }
 
 impl SrtLibrary {
-    /// Whether a test can run on it. If not, says so as [`have_all`](crate::have_all) does.
+    /// Whether a test can run on it. If not, says so as [`have_all`] does.
     ///
     /// # Panics
     ///

@@ -1,7 +1,8 @@
 //! Files and folders over an SRT connection, as `punctual file` carries them.
 //!
-//! [`send`] carries a [`Listing`] of files over a connected [`Socket`], and [`receive`] writes them
-//! into a [`Store`]. Three formats exist, and both ends find out which one to use:
+//! [`send`](fn@send) carries a [`Listing`] of files over a connected [`Socket`], and
+//! [`receive`](fn@receive) writes them into a [`Store`]. Three formats exist, and both ends find
+//! out which one to use:
 //!
 //! - Two ends that run Punctual use all messages of [`message`]: an interrupted file is resumed, a
 //!   file that the receiver has already is not sent, and the SHA-256 of each file is compared.

@@ -78,9 +78,7 @@ impl Change {
     /// | `reorder` | `1%` (by 10 ms), `1%:10ms`, `ahead:1%:10ms`, `none` |
     /// | `duplicate`, `corrupt` | `1%` |
     ///
-    /// More is said with [`Loss`](crate::Loss), [`Jitter`](crate::Jitter),
-    /// [`QueueLimit`](crate::QueueLimit), [`Discipline`](crate::Discipline) and
-    /// [`Reorder`](crate::Reorder).
+    /// More is said with [`Loss`], [`Jitter`], [`QueueLimit`], [`Discipline`] and [`Reorder`].
     pub fn parse(key: &str, value: &str) -> Result<Self, LinkTextError> {
         key::change(key, value)
     }

@@ -5,8 +5,9 @@
 //! "Examining SRT Streaming over 4G Networks" of the SRT cookbook, and then the rate that is going
 //! to be recommended for a while. A [`Reporter`] at the listener tells it what arrives, in
 //! [`Report`]s over the same connection; if the listener is another program, the probe uses the
-//! statistics of its own side. The result is a [`Measurement`], and [`recommend`] turns it into a
-//! [`Recommendation`] with its reasons, which can be written as URIs and as JSON.
+//! statistics of its own side. The result is a [`Measurement`], and
+//! [`recommend`](fn@recommend) turns it into a [`Recommendation`] with its reasons, which can be
+//! written as URIs and as JSON.
 //!
 //! Neither side has a socket or a clock: time is an argument, so the same code probes real links
 //! and simulated ones.

@@ -1,8 +1,8 @@
 //! URIs of the source and the destination of a stream, in the forms of the SRT tools and FFmpeg.
 //!
 //! A [`Uri`] is parsed from text into a [`Target`]. [`set_option`] sets one option by its key, for
-//! options that are not part of a URI. [`topic`] is the help page on all forms and keys;
-//! [`options`] is the table of the keys of SRT.
+//! options that are not part of a URI. [`topic`](fn@topic) is the help page on all forms and keys;
+//! [`options`](fn@options) is the table of the keys of SRT.
 //!
 //! ```
 //! use punctual_uri::{Target, Uri};

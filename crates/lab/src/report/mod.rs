@@ -1,7 +1,8 @@
 //! Reports: the questions of a plan and its results, as a page to read.
 //!
-//! [`page`] makes the whole page, [`figures`] its figures one by one, [`markdown`] its tables for
-//! documents. All depend on nothing but the results, so that the same results give the same bytes.
+//! [`page`] makes the whole page, [`figures`] its figures one by one, [`markdown`](fn@markdown) its
+//! tables for documents. All depend on nothing but the results, so that the same results give the
+//! same bytes.
 
 mod agreement;
 mod figure;

@@ -367,7 +367,7 @@ impl Endpoint {
     }
 
     /// Whether a packet can be submitted to a connection now. If not,
-    /// [`Event::Writable`](crate::Event::Writable) follows when there is room.
+    /// [`Event::Writable`] follows when there is room.
     pub fn await_room(&mut self, id: ConnectionId) -> bool {
         self.connections.get_mut(id).is_some_and(Connection::await_room)
     }

@@ -14,7 +14,7 @@ const WAITING: usize = 1_024;
 
 /// Losses that may be reordered packets, and the wait before they are reported.
 ///
-/// libsrt counts the wait in packets [lossmaxttl], so that a loss before a pause in the stream is
+/// libsrt counts the wait in packets (`lossmaxttl`), so that a loss before a pause in the stream is
 /// never reported. Here a fresh loss also ages by the clock.
 #[derive(Debug)]
 pub(crate) struct ReorderTolerance {

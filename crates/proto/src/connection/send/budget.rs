@@ -17,7 +17,7 @@ const MOST: u64 = 2;
 /// above the input: a twentieth of the stream may be lost.
 const LEAST: u64 = 20;
 
-/// A limit on the rate of retransmissions alone [maxrexmitbw]; a rate of zero allows none.
+/// A limit on the rate of retransmissions alone (`maxrexmitbw`); a rate of zero allows none.
 #[derive(Debug)]
 pub(crate) struct RetransmitBudget {
     limit: Limit,
