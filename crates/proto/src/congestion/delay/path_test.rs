@@ -11,7 +11,7 @@ use super::window_test::{Answer, WindowTest};
 /// noticeably, a test shows whether a part of the queue is the sender's own.
 #[derive(Debug)]
 pub(super) struct PathTest {
-    /// The rate that the window would carry before the round trip rose, packets per second: its
+    /// The rate that the window carried before the round trip rose, packets per second: its
     /// largest value since the queue was last short for [`SHORT`] round trips.
     reference_rate: f64,
     /// The instant since which the queue is short: no longer than the sender itself causes.
@@ -28,6 +28,9 @@ pub(super) struct PathTest {
 const LEFT: f64 = 0.75;
 /// A rate below this share of the reference rate is tested.
 const LOWERED: f64 = 0.75;
+/// A window carries at most this multiple of the packets that arrive: while a path becomes shorter,
+/// its queue is not seen, and the window grows beyond what the link carries.
+const MOST_CARRIED: f64 = 1.1;
 /// After this number of round trips with a short queue, the present rate is the reference.
 const SHORT: u32 = 8;
 /// A rate is tested when it has been low for this number of round trips: then the round trip shows
@@ -69,7 +72,8 @@ impl PathTest {
         let rtt = path.round_trip();
         let rate = sender.window / rtt.as_secs_f64().max(1e-3);
         let is_short = held(&mut self.short_since, now, path.queue <= own, rtt * SHORT);
-        self.reference_rate = if is_short { rate } else { self.reference_rate.max(rate) };
+        let carried = rate.min(MOST_CARRIED * path.rate);
+        self.reference_rate = if is_short { carried } else { self.reference_rate.max(carried) };
         let is_low = sender.is_used && rate < LOWERED * self.reference_rate;
         let is_low = held(&mut self.low_since, now, is_low, rtt * LOW);
         let can_tell = path.rate >= LARGE_SHARE * self.highest_rate;
@@ -161,6 +165,21 @@ mod tests {
             ((window / rate * 1e3).max(100.0), rate)
         };
         assert_eq!(found(0.8, slower), None);
+    }
+
+    #[test]
+    fn a_window_that_was_too_large_is_no_reason_for_a_test() {
+        let view = PathView { base: MS(100), queue: MS(6), target: MS(12), rate: 1_000.0 };
+        let mut tests = PathTest::new();
+        let mut are_tested = |window, from| {
+            (from..from + 3_000).step_by(10).any(|ms| {
+                let sender = Sender { window, is_used: true };
+                tests.follow(Instant::from_millis(ms), &view, MS(5), sender);
+                tests.left().is_some()
+            })
+        };
+        assert!(!are_tested(2.0 * WINDOW, 0) && !are_tested(0.9 * WINDOW, 3_000));
+        assert!(are_tested(0.7 * WINDOW, 6_000));
     }
 
     #[test]
