@@ -1,5 +1,8 @@
 //! The rates of files over links that lose packets, and the packets that they take.
 
+use std::ops::Range;
+use std::time::Duration;
+
 use punctual_netem::{LinkConfig, Loss, QueueLimit};
 use punctual_proto::{Config, MaxBandwidth, Statistics};
 use punctual_units::Bitrate;
@@ -97,6 +100,44 @@ fn a_peer_that_does_not_count_arrivals_gets_a_file_by_delay() {
             let share = statistics.packets_retransmitted as f64 / statistics.packets_sent as f64;
             assert!(share < 0.01 + 2.0 * loss, "{share}");
         }
+    }
+}
+
+/// The longest queueing delay at the start of a file over a link with a queue without an end, if
+/// the listener reports this multiple of the link's capacity.
+fn overshoot(round_trip: u64, multiple: u32) -> Duration {
+    let link = line(round_trip, 0.0).with_queue(QueueLimit::Packets(100_000));
+    let mut pair = Pair::symmetric(1, link);
+    pair.tap(move |_, side, mut datagram| {
+        if side == Side::Listener && kind(&datagram) == Kind::Ack && datagram.len() >= CAPACITY.end
+        {
+            let word: [u8; 4] = datagram[CAPACITY].try_into().expect("four bytes");
+            let capacity = u32::from_be_bytes(word) * multiple;
+            datagram[CAPACITY].copy_from_slice(&capacity.to_be_bytes());
+        }
+        vec![datagram]
+    });
+    pair.connect(Config::file(), Config::file());
+    let mut data = contents(60_000_000, 1);
+    let delays = (0..400).map(|_| {
+        let _ = pair.write(Side::Caller, &mut data);
+        pair.run_for(MS(10));
+        pair.statistics(Side::Caller).queueing_delay
+    });
+    delays.max().unwrap_or_default()
+}
+
+/// The reported capacity in a full ACK: the sixth word behind the header (draft section 3.2.4).
+const CAPACITY: Range<usize> = 36..40;
+
+/// A token bucket lets packet pairs through together, though it carries much less.
+#[test]
+fn a_capacity_ten_times_too_high_at_most_doubles_the_overshoot() {
+    for round_trip in [30, 100, 200] {
+        let [unknown, right, false_one] = [0, 1, 10].map(|times| overshoot(round_trip, times));
+        println!("{round_trip} ms: {unknown:?} without a report, {right:?}, {false_one:?}");
+        assert!(false_one <= 2 * unknown, "{round_trip} ms: {false_one:?}, not {unknown:?}");
+        assert!(round_trip < 100 || right < MS(50), "{round_trip} ms: {right:?}");
     }
 }
 

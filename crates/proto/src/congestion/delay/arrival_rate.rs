@@ -13,7 +13,7 @@ pub(super) struct ArrivalRate {
 }
 
 /// The least time over which the rate is measured.
-const LEAST_WINDOW: Duration = Duration::from_millis(50);
+pub(super) const LEAST_WINDOW: Duration = Duration::from_millis(50);
 /// The most reports in a window.
 const REPORTS: usize = 512;
 

@@ -35,7 +35,7 @@ use self::pipe::Pipe;
 use self::queue::QueueDelay;
 use self::rivals::{Others, PathView, Rivals};
 use self::solo::Solo;
-use self::start::SlowStart;
+use self::start::{Capacity, SlowStart};
 use super::{CongestionControl, PathState};
 use crate::config::{Config, RatePolicy};
 use crate::connection::recv::ack::ACK_PERIOD;
@@ -94,8 +94,6 @@ const MOST_PER_ARRIVAL: f64 = 2.0;
 /// The factor by which packets are sent faster than the window per round trip: the window, not the
 /// pace, limits the packets in the network.
 const PACE: f64 = 1.05;
-/// The same while the window doubles in each round trip.
-const START_PACE: f64 = 1.25;
 /// A steady round trip is noticeably long if it exceeds the least one by this share of the target
 /// of the queueing delay: the own queue is not steady, because it is drained every ten seconds.
 const NOTICEABLE: u32 = 4;
@@ -139,13 +137,17 @@ impl DelayControl {
 
     /// Takes in a report of a receiver that knows no round trip yet. It measures one with its first
     /// ACK and reports it with a later one, a round trip later.
-    fn follow_first_arrivals(&mut self, path: &PathState) {
+    fn follow_first_arrivals(&mut self, now: Instant, path: &PathState) {
         let Some(total) = path.arrived else { return };
         let before = self.pipe.arrived();
         self.pipe.report(total);
-        if matches!(self.phase, Phase::Start(_)) {
-            self.window += (self.pipe.arrived() - before) as f64;
-        }
+        let (new, solo) = (self.pipe.arrived() - before, self.solo());
+        let Phase::Start(start) = &mut self.phase else { return };
+        let Some(began) = self.pipe.oldest_sent() else { return };
+        let rtt = start.reported(now, began);
+        let full = solo.full_window(f64::from(path.capacity), rtt);
+        start.choose_factor(self.window, full, rtt, Duration::ZERO);
+        self.window += start.growth() * new as f64;
     }
 
     /// Takes in a report of the receiver.
@@ -161,8 +163,8 @@ impl DelayControl {
         self.pipe.bound(now, self.queue.base(), self.contact.longest_in_network());
         self.deepest_queue.update(now, self.queue.delay());
         let new = self.pipe.arrived() - before;
-        self.end_start_at_capacity(now, path.capacity);
-        self.follow(now, elapsed, new);
+        let waits = self.follow_capacity(now, path);
+        self.follow(now, elapsed, if waits { 0 } else { new });
     }
 
     /// Moves the window after a report; `elapsed` is the time since the one before, in which `new`
@@ -189,28 +191,40 @@ impl DelayControl {
         let Phase::Start(start) = &mut self.phase else { return };
         if start.ends(now, path.base, path.queue, path.rate, is_used) {
             self.window = self.full_window(path);
-            self.phase = Phase::Solo(Growth::new());
+            self.phase = Phase::Solo(Growth::after_queue(now, path.base));
         } else if is_used {
-            self.window += new as f64;
+            self.window += start.growth() * new as f64;
         }
     }
 
-    /// Ends the slow start before it overshoots, at the window that fills a path of the `capacity`
-    /// which the receiver reports, packets per second.
-    fn end_start_at_capacity(&mut self, now: Instant, capacity: u32) {
+    /// Ends the slow start before it overshoots, at the window that fills a path of the capacity
+    /// which the receiver reports. Returns whether the window waits there.
+    fn follow_capacity(&mut self, now: Instant, path: &PathState) -> bool {
         let (base, arrived) = (self.queue.base(), self.pipe.arrived());
-        let rate = self.arrivals.per_second();
-        let Phase::Start(start) = &mut self.phase else { return };
-        let steady = start.steady_capacity(now, base, capacity, arrived, rate);
-        let Some(rate) = steady else { return };
-        let full = self.solo().own_queue(rate) + rate * base.as_secs_f64();
-        if self.window >= full {
-            self.window = full;
-            self.phase = Phase::Solo(Growth::new());
+        let (arriving, solo) = (self.arrivals.per_second(), self.solo());
+        let full = |rate| solo.full_window(rate, base);
+        let Phase::Start(start) = &mut self.phase else { return false };
+        match start.follow_capacity(now, base, path.capacity, arrived, arriving) {
+            Capacity::Steady(rate) if self.window >= full(rate) => {
+                self.window = self.window.min(full(rate.max(arriving)));
+                self.phase = Phase::Solo(Growth::after_capacity(now, base));
+                false
+            }
+            Capacity::Moving(rate) if self.window >= full(rate) => start.waits(now, base),
+            _ => {
+                let newest_queue = path.latest_rtt.saturating_sub(base);
+                let full = full(f64::from(path.capacity));
+                start.choose_factor(self.window, full, base, newest_queue);
+                false
+            }
         }
     }
 
     fn follow_solo(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
+        let Phase::Solo(growth) = &self.phase else { return };
+        if growth.settles(now) {
+            self.window = self.window.max(self.full_window(path));
+        }
         if self.drain.follow(now, path.base, path.queue) {
             self.window = self.full_window(path);
         }
@@ -250,8 +264,10 @@ impl DelayControl {
             is_used && next <= MOST_PER_ARRIVAL * arriving
         } else {
             // While more packets are in the network than the window holds, the queue that is
-            // reported is older than the window.
-            self.pipe.packets() as f64 <= self.window + self.unreported()
+            // reported is older than the window. NAKs, which measure round trips toward a peer of
+            // another implementation, may be rarer than round trips.
+            let is_over = self.pipe.packets() as f64 <= self.window + self.unreported();
+            is_over && !self.queue.is_stale(now)
         };
         if may_follow {
             self.window = next;
@@ -299,7 +315,7 @@ impl DelayControl {
 
     /// The window that fills the path at its present rate, with the sender's own queue.
     fn full_window(&self, path: &PathView) -> f64 {
-        self.solo().own_queue(path.rate) + path.rate * path.base.as_secs_f64()
+        self.solo().full_window(path.rate, path.base)
     }
 
     /// The window that applies now.
@@ -324,12 +340,15 @@ impl DelayControl {
         if let Phase::Holding(holding) = &self.phase {
             return holding.pace();
         }
-        let pace = if matches!(self.phase, Phase::Start(_)) { START_PACE } else { PACE };
-        let rtt = match self.queue.is_known() {
-            true => self.queue.round_trip().as_secs_f64().max(1e-3),
-            false => punctual_rtt::Rtt::INITIAL.smoothed.as_secs_f64(),
+        let (pace, first_rtt) = match &self.phase {
+            Phase::Start(start) => (start.pace(), start.first_report()),
+            _ => (PACE, None),
         };
-        pace * self.effective_window() / rtt
+        let rtt = match self.queue.is_known() {
+            true => self.queue.round_trip(),
+            false => first_rtt.unwrap_or(punctual_rtt::Rtt::INITIAL.smoothed),
+        };
+        pace * self.effective_window() / rtt.as_secs_f64().max(1e-3)
     }
 
     fn sending_rate(&self) -> Bitrate {
@@ -394,7 +413,7 @@ impl CongestionControl for DelayControl {
 
     fn acknowledged(&mut self, now: Instant, _packets: u32, path: &PathState) {
         if path.latest_rtt.is_zero() {
-            self.follow_first_arrivals(path);
+            self.follow_first_arrivals(now, path);
         } else {
             self.follow_report(now, path);
         }

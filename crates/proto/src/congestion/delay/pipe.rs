@@ -99,6 +99,11 @@ impl Pipe {
         self.arrived
     }
 
+    /// When the oldest packet of the history was sent: the first one of all, in the first seconds.
+    pub(super) fn oldest_sent(&self) -> Option<Instant> {
+        self.history.front().map(|&(at, _)| at)
+    }
+
     /// The number of packets that were sent at or after `since`, to a millisecond.
     pub(super) fn sent_since(&self, since: Instant) -> u64 {
         let place = self.history.partition_point(|&(at, _)| at < since);

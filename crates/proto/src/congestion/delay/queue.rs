@@ -66,6 +66,12 @@ impl QueueDelay {
         self.current.saturating_sub(self.base)
     }
 
+    /// Whether the newest round trip was reported more than a round trip ago, so that it says
+    /// nothing about the packets that are in the network now.
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        self.latest.back().is_none_or(|&(at, _)| now > at + self.current)
+    }
+
     /// Whether a round trip was reported yet.
     pub(super) fn is_known(&self) -> bool {
         !self.latest.is_empty()
@@ -90,6 +96,14 @@ mod tests {
             queue.sample(Instant::from_millis(10 * n), MS(70 + n % 4 * 10), MS(50), MS(8));
         }
         assert_eq!((queue.delay(), queue.round_trip()), (MS(20), MS(70)));
+    }
+
+    #[test]
+    fn a_round_trip_is_stale_after_a_round_trip() {
+        let mut queue = QueueDelay::default();
+        queue.sample(Instant::from_millis(100), MS(80), MS(50), MS(8));
+        let stale = [100, 180, 181].map(|ms| queue.is_stale(Instant::from_millis(ms)));
+        assert_eq!(stale, [false, false, true]);
     }
 
     #[test]

@@ -52,6 +52,12 @@ impl Solo {
         Duration::from_secs_f64(self.own_queue(rate) / rate.max(1.0))
     }
 
+    /// The window that fills a path that carries `rate` packets per second and whose round trip is
+    /// `base`, with the own packets in its queue.
+    pub(super) fn full_window(&self, rate: f64, base: Duration) -> f64 {
+        self.own_queue(rate) + rate * base.as_secs_f64()
+    }
+
     /// The window `elapsed` after it was `window`. `own_queue`: the number of own packets in the
     /// queue that it aims at.
     pub(super) fn follow(
