@@ -92,7 +92,7 @@ fn to_a_peer_that_does_not_count(seed: u64, link: LinkConfig) -> Pair {
 /// The sender infers from NAKs and ACKs what has arrived.
 #[test]
 fn a_peer_that_does_not_count_arrivals_gets_a_file_by_delay() {
-    for (round_trip, loss, least) in [(30, 0.01, 70), (200, 0.001, 60), (200, 0.02, 50)] {
+    for (round_trip, loss, least) in [(30, 0.01, 75), (200, 0.001, 70), (200, 0.02, 60)] {
         for seed in 0..3 {
             let mut pair = to_a_peer_that_does_not_count(seed, line(round_trip, loss));
             let (rate, statistics) = transfer(&mut pair, seed, 50_000_000);
