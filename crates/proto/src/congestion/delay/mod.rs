@@ -163,6 +163,9 @@ impl DelayControl {
         self.pipe.bound(now, self.queue.base(), self.contact.longest_in_network());
         self.deepest_queue.update(now, self.queue.delay());
         let new = self.pipe.arrived() - before;
+        if let Phase::Start(start) = &mut self.phase {
+            start.arrived(new);
+        }
         let waits = self.follow_capacity(now, path);
         self.follow(now, elapsed, if waits { 0 } else { new });
     }
@@ -429,8 +432,10 @@ impl CongestionControl for DelayControl {
         if path.arrived.is_some_and(|total| self.pipe.reports_more(total)) {
             self.follow_report(now, path);
         }
-        if let Phase::Holding(holding) = &mut self.phase {
-            holding.lost(path.newly_lost);
+        match &mut self.phase {
+            Phase::Start(start) => start.lost(path.newly_lost),
+            Phase::Holding(holding) => holding.lost(path.newly_lost),
+            Phase::Solo(_) | Phase::Competing(_) => {}
         }
         let Phase::Competing(competing) = &mut self.phase else { return };
         let full = self.deepest_queue.value.mul_f64(FULL_QUEUE);

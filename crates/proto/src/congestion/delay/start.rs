@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// The slow start: the window doubles in each round, until the path shows a queue or delivers no
-/// more for a larger window. While it is far below what the reported capacity needs, it grows
-/// faster, and it waits there while the report still moves.
+/// The slow start: the window doubles in each round, until the path shows a queue, delivers no more
+/// for a larger window, or loses many packets. While the window is far below what the reported
+/// capacity needs, it grows faster, and it waits there while the report still moves.
 #[derive(Debug)]
 pub(super) struct SlowStart {
     /// When the current round began.
@@ -22,6 +22,9 @@ pub(super) struct SlowStart {
     factor: f64,
     /// The time from the first packet to the first report.
     first_report: Option<Duration>,
+    /// The packets that were reported lost in this round, and the arrivals.
+    lost: u64,
+    arrived: u64,
 }
 
 /// The reported capacity, packets per second, and whether the window may rely on it.
@@ -48,6 +51,10 @@ const FLAT_ROUNDS: u32 = 3;
 const LEAST_QUEUE: Duration = Duration::from_millis(4);
 const MOST_QUEUE: Duration = Duration::from_millis(16);
 const QUEUE_SHARE: u32 = 8;
+/// The share of the packets of a round that may be lost, and a number that is always allowed: links
+/// that lose more than a fourth of the packets without being full are of no use.
+const MOST_LOST: f64 = 0.25;
+const LEAST_LOST: u64 = 16;
 /// The number of arrivals after which the capacity counts. It is the median over packet pairs, one
 /// of 16 packets each; libsrt's covers 64 pairs and begins with 64 of a thousand packets a second.
 const CAPACITY_SAMPLE: u64 = 1_024;
@@ -82,6 +89,8 @@ impl SlowStart {
             waits_since: None,
             factor: FACTOR,
             first_report: None,
+            lost: 0,
+            arrived: 0,
         }
     }
 
@@ -96,7 +105,7 @@ impl SlowStart {
         rate: f64,
         window_is_used: bool,
     ) -> bool {
-        if queue > last_queue(base) {
+        if queue > last_queue(base) || self.is_flooding() {
             return true;
         }
         let began = *self.round_began.get_or_insert(now);
@@ -104,10 +113,28 @@ impl SlowStart {
             return false;
         }
         self.round_began = Some(now);
+        (self.lost, self.arrived) = (0, 0);
         let is_flat = window_is_used && rate < self.rate_before * GROWTH;
         self.flat_rounds = if is_flat { self.flat_rounds + 1 } else { 0 };
         self.rate_before = rate.max(self.rate_before);
         self.flat_rounds >= FLAT_ROUNDS
+    }
+
+    /// This number of packets was reported lost.
+    pub(super) const fn lost(&mut self, packets: u64) {
+        self.lost += packets;
+    }
+
+    /// This number of packets has arrived.
+    pub(super) const fn arrived(&mut self, packets: u64) {
+        self.arrived += packets;
+    }
+
+    /// Whether so much is lost that the queue must be full: a sender that joins others at a full
+    /// queue sees none grow.
+    fn is_flooding(&self) -> bool {
+        let most = MOST_LOST * (self.lost + self.arrived) as f64;
+        self.lost > LEAST_LOST && self.lost as f64 > most
     }
 
     /// Follows the capacity that the receiver reported, packets per second, after `arrived`
@@ -214,6 +241,18 @@ mod tests {
         assert!(start.ends(Instant::ORIGIN, MS(100), MS(13), 1.0, true));
         assert!(start.ends(Instant::ORIGIN, MS(20), MS(5), 1.0, true), "4 ms at least");
         assert!(start.ends(Instant::ORIGIN, MS(300), MS(17), 1.0, true), "16 ms at most");
+    }
+
+    #[test]
+    fn it_ends_when_a_fourth_of_the_packets_is_lost() {
+        let ends = |lost, arrived| {
+            let mut start = SlowStart::new();
+            start.lost(lost);
+            start.arrived(arrived);
+            start.ends(Instant::ORIGIN, MS(100), MS(0), 1.0, true)
+        };
+        assert!(!ends(16, 10), "few packets tell nothing");
+        assert!(!ends(30, 90) && ends(31, 90));
     }
 
     #[test]
