@@ -1,6 +1,7 @@
 //! Path updates: the peer's address changes while the connection is established, because a NAT
 //! rebinds or a phone goes from Wi-Fi to mobile. SRT drops packets from a new address. Two ends of
-//! this implementation agree in the handshake on following each other ([`PATH_UPDATE`](punctual_wire::HsFlags::PATH_UPDATE)).
+//! this implementation agree in the handshake on following each other
+//! ([`PATH_UPDATE`](punctual_wire::HsFlags::PATH_UPDATE)).
 //!
 //! An end that gets a packet for a connection from another address than its peer's sends a
 //! *challenge* there, and otherwise ignores the packet. The peer answers the challenge. The
