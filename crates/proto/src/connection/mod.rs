@@ -33,8 +33,8 @@ use punctual_wire::{
 };
 
 use self::batch::Batch;
-use self::established::Established;
 pub(crate) use self::established::Occupant;
+use self::established::{Effect, Established};
 use self::failed::Failed;
 use self::handshaking::{Handshaking, Role};
 use self::output::Output;
@@ -180,38 +180,43 @@ impl Connection {
         }
     }
 
-    /// Takes in a control packet.
-    pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
+    /// Takes in a control packet. Returns whether it may have moved a timer or needs an answer:
+    /// keepalives do not.
+    pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) -> bool {
         let ControlPacket { timestamp, dest, control } = packet;
         if let State::Handshaking(calling) = &mut self.state {
             let (config, path) = (&self.config, &self.path);
             if let Control::Handshake(handshake) = &control {
                 let step = calling.handle_handshake(now, timestamp, handshake, dest, config, path);
                 self.proceed(now, step);
-                return;
+                return true;
             }
             let step = calling.handle_traffic(config, path);
             let connects = matches!(step, Step::Connected(..));
             self.proceed(now, step);
             // The packet that establishes the connection is also its first one.
             if !connects {
-                return;
+                return true;
             }
         }
-        let accepted = match (&mut self.state, control) {
+        let effect = match (&mut self.state, control) {
             (State::Established(live), Control::Handshake(handshake)) => {
                 live.handle_handshake(&handshake);
-                true
+                Effect::Change
             }
             (State::Established(live), control) if live.is_live() => {
                 live.handle_control(now, timestamp, &control, &mut self.signals)
             }
             (State::Failed(failed), Control::Handshake(handshake)) => {
-                failed.handle_handshake(&handshake)
+                match failed.handle_handshake(&handshake) {
+                    true => Effect::Change,
+                    false => Effect::Invalid,
+                }
             }
-            _ => false,
+            _ => Effect::Invalid,
         };
-        self.ignored += u64::from(!accepted);
+        self.ignored += u64::from(effect == Effect::Invalid);
+        effect != Effect::None
     }
 
     fn proceed(&mut self, now: Instant, step: Step) {

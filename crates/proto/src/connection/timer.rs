@@ -40,9 +40,9 @@ pub(super) enum Cause {
     Data,
     /// The timer of the next delivery fired.
     DeliveryDue,
-    /// The copy of a NAK arrived, which changes nothing but perhaps the traced drift of the peer's
-    /// clock, as each control packet may.
-    NakCopyArrived,
+    /// A control packet arrived that changes nothing but perhaps the traced drift of the peer's
+    /// clock, as each may: a keepalive, a probe of the path, or the copy of a NAK.
+    PeerHeard,
     /// The copy of a NAK was written.
     NakCopyWritten,
     /// The application submitted a message.
@@ -107,6 +107,11 @@ impl TimerTable {
     pub(crate) fn next(&self) -> Option<Instant> {
         let first = self.0.iter().fold(NEVER, |first, &at| first.min(at));
         (first != NEVER).then_some(first)
+    }
+
+    /// Whether a timer is due.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next().is_some_and(|at| at <= now)
     }
 }
 

@@ -68,6 +68,17 @@ pub(crate) struct Occupant<'a> {
     pub(crate) rtt: Duration,
 }
 
+/// The effect of a control packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Effect {
+    /// It is invalid, and was ignored.
+    Invalid,
+    /// The peer was heard, and nothing else changed.
+    None,
+    /// A timer may have moved, or the packet needs an answer.
+    Change,
+}
+
 impl Established {
     /// A connection that was established at `now`. `own` is this end's socket ID.
     pub(super) fn new(
@@ -202,14 +213,14 @@ impl Established {
         moved
     }
 
-    /// Takes in a control packet other than a handshake. Returns `false` for one that is invalid.
+    /// Takes in a control packet other than a handshake.
     pub(super) fn handle_control(
         &mut self,
         now: Instant,
         timestamp: Timestamp,
         control: &Control<'_>,
         signals: &mut Signals,
-    ) -> bool {
+    ) -> Effect {
         self.lifetime.note_received(now);
         self.response.is_received();
         let rtt = self.rtt.estimate();
@@ -219,7 +230,7 @@ impl Established {
             Control::Nak(list) => {
                 let verdict = self.sender.handle_nak(now, timestamp, list, rtt);
                 if verdict == Verdict::Duplicate {
-                    cause = Cause::NakCopyArrived;
+                    cause = Cause::PeerHeard;
                 }
                 verdict != Verdict::Invalid
             }
@@ -229,7 +240,14 @@ impl Established {
                 self.lifetime.note_peer_left();
                 true
             }
-            Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
+            Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => {
+                cause = Cause::PeerHeard;
+                true
+            }
+            Control::Extension { command: path_updates::PROBE, .. } => {
+                cause = Cause::PeerHeard;
+                self.path_updates.is_some()
+            }
             Control::Extension { command, body } => match self.keys.handle(*command, body) {
                 Some(is_valid) => is_valid,
                 None => self.handle_path_packet(*command, body),
@@ -243,8 +261,15 @@ impl Established {
         if self.receiver.look_at_nak_timer(now, self.rtt.estimate()) {
             cause = Cause::Other;
         }
+        let due = self.timers.next();
         self.reschedule(now, cause, signals);
-        valid
+        if !valid {
+            Effect::Invalid
+        } else if cause == Cause::PeerHeard && self.timers.next() == due && !signals.any() {
+            Effect::None
+        } else {
+            Effect::Change
+        }
     }
 
     fn handle_ack(&mut self, now: Instant, ack: &Ack, rtt: Rtt) -> bool {
@@ -269,7 +294,7 @@ impl Established {
         true
     }
 
-    /// Takes in a packet of path updates that came by the peer's path; `false` for any other
+    /// Takes in a challenge or an answer that came by the peer's path; `false` for any other
     /// extension packet. An answer changes nothing here: the connection has moved already.
     fn handle_path_packet(&mut self, command: u16, body: &[u8]) -> bool {
         let Some(updates) = &self.path_updates else { return false };
@@ -279,7 +304,7 @@ impl Established {
                 self.pending.path_answer = answer.or(self.pending.path_answer);
                 answer.is_some()
             }
-            path_updates::ANSWER | path_updates::PROBE => true,
+            path_updates::ANSWER => true,
             _ => false,
         }
     }
@@ -556,21 +581,21 @@ impl Established {
             self.reschedule(now, Cause::DeliveryDue, signals);
         }
         // As a rule, the delivery was the only one.
-        if self.timers.next().is_some_and(|at| at <= now) {
-            self.handle_other_timers(now, config, signals);
+        if !self.timers.is_due(now) {
+            return;
+        }
+        if self.is_live() {
+            self.handle_lifetime_timers(now, config, signals);
+        }
+        // Those of a connection without a stream set themselves again.
+        if self.timers.is_due(now) || !self.is_live() {
+            self.handle_other_timers(now);
             self.reschedule(now, Cause::Other, signals);
         }
     }
 
-    fn handle_other_timers(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
-        if self.timers.fired(Timer::Skip, now) {
-            self.receiver.skip_late(now);
-        }
-        if !self.is_live() {
-            // Only messages are still delivered; their timer is set again.
-            self.timers = TimerTable::default();
-            return;
-        }
+    /// Handles the timers of keepalives, of the peer's silence and of path updates.
+    fn handle_lifetime_timers(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
         match self.lifetime.handle_timers(&mut self.timers, now, config.peer_idle_timeout()) {
             Ok(None) => {}
             // A keepalive is too short for the peer to challenge its address at once.
@@ -580,6 +605,17 @@ impl Established {
         }
         if self.timers.fired(Timer::Quiet, now) {
             self.probe_path(now);
+        }
+    }
+
+    fn handle_other_timers(&mut self, now: Instant) {
+        if self.timers.fired(Timer::Skip, now) {
+            self.receiver.skip_late(now);
+        }
+        if !self.is_live() {
+            // Only messages are still delivered; their timer is set again.
+            self.timers = TimerTable::default();
+            return;
         }
         if self.timers.fired(Timer::Ack, now) {
             self.pending.ack = true;
@@ -628,8 +664,7 @@ impl Established {
         if matches!(cause, Cause::Other | Cause::Data) {
             self.schedule_receiver(now, signals);
         }
-        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue | Cause::NakCopyArrived)
-        {
+        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue | Cause::PeerHeard) {
             self.schedule_delivery(now, signals);
         }
         if matches!(cause, Cause::NakCopyWritten) && self.lifetime.is_live() {

@@ -242,8 +242,9 @@ impl Connections {
         cookies: &CookieKey,
     ) {
         let off_path = OffPathPacket::of(&packet.control, size);
-        if let Some(index) = self.route(now, path, packet.dest, off_path, cookies) {
-            self.table[index].connection.handle_control(now, packet);
+        if let Some(index) = self.route(now, path, packet.dest, off_path, cookies)
+            && self.table[index].connection.handle_control(now, packet)
+        {
             self.settle(now, index);
         }
     }
@@ -568,8 +569,11 @@ mod tests {
     }
 
     fn shutdown(own: SocketId) -> ControlPacket<'static> {
-        let (timestamp, dest) = (Timestamp::default(), own);
-        ControlPacket { timestamp, dest, control: Control::Shutdown }
+        control(own, Control::Shutdown)
+    }
+
+    fn control(own: SocketId, control: Control<'static>) -> ControlPacket<'static> {
+        ControlPacket { timestamp: Timestamp::default(), dest: own, control }
     }
 
     #[test]
@@ -589,6 +593,22 @@ mod tests {
             .map(|it| (it.path, it.size / it.segment_size))
             .collect();
         assert_eq!(sent, [(host(1), 2), (host(2), 1)]);
+    }
+
+    #[test]
+    fn a_keepalive_changes_only_when_the_peer_was_heard() {
+        let (mut connections, ids) = with(&[host(1)]);
+        batches(&mut connections);
+        let later = NOW + Duration::from_millis(500);
+        let own = connections.get(ids[0]).expect("it is there").socket_id;
+        let changes = |connections: &mut Connections, packet| {
+            let packet = control(own, packet);
+            connections.change(later, ids[0], |connection| connection.handle_control(later, packet))
+        };
+        assert_eq!(changes(&mut connections, Control::KeepAlive), Some(false));
+        let (_, _, occupant) = connections.callers().next().expect("it is connected");
+        assert_eq!(occupant.last_received, later);
+        assert_eq!(changes(&mut connections, Control::Shutdown), Some(true));
     }
 
     #[test]
