@@ -292,6 +292,31 @@ fn a_fair_stream_beside_bbr_has_between_a_third_and_two_thirds() {
     }
 }
 
+/// A queue that others keep full does not grow, so that only losses end the slow start.
+#[test]
+fn a_stream_that_joins_tcp_at_a_full_queue_does_not_flood_it() {
+    for rtt in [20, 60] {
+        for control in [TcpControl::Cubic, TcpControl::NewReno] {
+            for start in [SECS(12), MS(12_500), SECS(13)] {
+                let mut pair = pair(1, MS(rtt), 0.0);
+                add(&mut pair, &Config::file(), start);
+                let tcp = Traffic::Tcp(TcpConfig::new(control));
+                add_traffic_for(&mut pair, tcp, (Duration::ZERO, SECS(600)));
+                pair.world.run_for(start + SECS(6));
+                let dropped = |at: Duration| {
+                    let mut samples = pair.world.link_series(pair.there).iter();
+                    let sample = samples.find(|sample| sample.at >= at).expect("a sample");
+                    sample.statistics.dropped_by_queue
+                };
+                let dropped = dropped(start + SECS(5)) - dropped(start - SECS(1));
+                println!("RTT {rtt} ms, {control:?}, after {start:?}: {dropped} dropped");
+                // A second of the link has 4,167 packets.
+                assert!(dropped < 1_500, "RTT {rtt} ms, {control:?}, {start:?}: {dropped}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_fair_stream_that_joins_bbr_has_at_least_a_third() {
     for rtt in [20, 60, 100, 200] {
