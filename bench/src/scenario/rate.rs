@@ -47,8 +47,8 @@ fn traffic(port: u16, mbps: f64, seconds: f64) -> Traffic {
     }
 }
 
-/// A window and buffers for the latency at 11 Gb/s; a blocking receiver or epoll. A window of
-/// 32,768 packets, which a receiver has held for 120 ms, would end the search at 2.9 Gb/s.
+/// A window and buffers for the latency at 11 Gb/s; a blocking receiver or epoll. The receiver
+/// holds each packet for the latency, so a window of 32,768 packets would be full at 2.9 Gb/s.
 const LIBSRT: [Tuning; 2] = [
     Tuning { local_ports: 1, threads: 0, flow_window: 131_072, buffer: 131_072 },
     Tuning { local_ports: 1, threads: 1, flow_window: 131_072, buffer: 131_072 },

@@ -74,6 +74,7 @@ const FACTOR: f64 = 2.0;
 /// in each round trip, the queue holds (*f* - 1) / ln *f* - 1 round trips of packets before the
 /// first of them is reported, 0.44 for 2 and 1.16 for 4.
 const FAR_BELOW_FACTOR: f64 = 4.0;
+/// The share of the window for the reported capacity below which it grows by that factor.
 const FAR_BELOW: f64 = 0.5;
 /// The window grows faster only while the newest round trip shows at most this share of the
 /// queueing delay that ends the slow start.
@@ -105,7 +106,7 @@ impl SlowStart {
         rate: f64,
         window_is_used: bool,
     ) -> bool {
-        if queue > last_queue(base) || self.is_flooding() {
+        if queue > longest_queue(base) || self.is_flooding() {
             return true;
         }
         let began = *self.round_began.get_or_insert(now);
@@ -178,9 +179,9 @@ impl SlowStart {
     ) {
         self.factor = if window >= FAR_BELOW * full {
             FACTOR
-        } else if newest_queue <= last_queue(base) / NO_QUEUE {
+        } else if newest_queue <= longest_queue(base) / NO_QUEUE {
             FAR_BELOW_FACTOR
-        } else if newest_queue <= last_queue(base) {
+        } else if newest_queue <= longest_queue(base) {
             FACTOR
         } else {
             1.0
@@ -215,7 +216,7 @@ impl SlowStart {
 }
 
 /// The queueing delay that ends the slow start over a path with the round trip `base`.
-fn last_queue(base: Duration) -> Duration {
+fn longest_queue(base: Duration) -> Duration {
     (base / QUEUE_SHARE).clamp(LEAST_QUEUE, MOST_QUEUE)
 }
 

@@ -587,7 +587,7 @@ impl Established {
         if self.is_live() {
             self.handle_lifetime_timers(now, config, signals);
         }
-        // Those of a connection without a stream set themselves again.
+        // An idle connection has no others: those of its lifetime move no further timer.
         if self.timers.is_due(now) || !self.is_live() {
             self.handle_other_timers(now);
             self.reschedule(now, Cause::Other, signals);
