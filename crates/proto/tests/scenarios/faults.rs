@@ -271,3 +271,25 @@ fn a_stream_survives_the_loss_of_all_naks_for_a_while() {
         pair.assert_complete(Side::Caller);
     }
 }
+
+/// Packets that take the new way overtake those on the old one. They are earlier than is plausible,
+/// and are delivered by their arrival, before the packets that they overtook are due.
+#[test]
+fn packets_that_were_overtaken_on_a_suddenly_shorter_path_are_not_delivered_again() {
+    for seed in 0..5 {
+        let long = link().with_delay(MS(200)).with_keep_order(false);
+        let mut pair = Pair::new(seed, long.clone(), link());
+        pair.connect(latency(20), latency(20));
+        pair.stream(Side::Caller, 500, MS(2));
+        pair.set_link(Side::Caller, long.with_delay(MS(120)));
+        pair.stream(Side::Caller, 5, MS(2));
+        stream_through_blackout(&mut pair, &[Side::Caller], MS(60));
+        pair.stream(Side::Caller, 500, MS(2));
+        pair.run_for(SECS(1));
+        let delivered = pair.delivered(Side::Caller);
+        assert!(delivered.is_sorted_by(|a, b| a < b), "seed {seed}: {delivered:?}");
+        let statistics = pair.statistics(Side::Listener);
+        assert!(statistics.packets_belated > 10, "{} overtaken", statistics.packets_belated);
+        assert_eq!(statistics.receive_jumps, 0);
+    }
+}

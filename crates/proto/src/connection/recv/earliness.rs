@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// The greatest earliness that is plausible: the longest delay of the handshake that set the time
 /// base.
-const MOST: Duration = Duration::from_secs(2);
+pub(super) const MOST: Duration = Duration::from_secs(2);
 /// The number of packets from which the usual earliness is learned.
 const LEARNT: u32 = 64;
 /// The least margin above the learned earliness, for a path that suddenly becomes shorter.

@@ -42,11 +42,10 @@ impl StreamView<'_> {
         if seq.distance_from(self.store.buffer.end()) >= SUSPICIOUS_GAP.cast_signed() {
             return true;
         }
-        let is_early = self.store.timing.due(stored.time).is_some_and(|due| due > now);
         !self.store.delivery.is_file()
             && !header.retransmitted
             && self.store.buffer.has_passed(seq)
-            && is_early
+            && self.store.timing.precedes_all_due(now, stored.time)
     }
 
     /// The time that candidates must continue while the stream is silent.

@@ -6,7 +6,7 @@ use punctual_units::Instant;
 use punctual_wire::Timestamp;
 
 use super::drift::DriftTracer;
-use super::earliness::Earliness;
+use super::earliness::{Earliness, MOST as MOST_EARLY};
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::config::Config;
 use crate::group::GroupTimebase;
@@ -29,6 +29,9 @@ pub(super) struct Timing {
     drift_is_shared: bool,
     data_earliness: Earliness,
     control_earliness: Earliness,
+    /// The newest timestamp that was implausible. Packets of such timestamps are delivered earlier
+    /// than their sender wanted.
+    newest_implausible: Option<PeerTime>,
     /// The transit time of the newest original less that of the handshake, microseconds.
     transit_micros: i64,
 }
@@ -61,6 +64,7 @@ impl Timing {
             drift_is_shared: false,
             data_earliness: Earliness::new(latency),
             control_earliness: Earliness::new(latency),
+            newest_implausible: None,
             transit_micros: 0,
         }
     }
@@ -75,6 +79,7 @@ impl Timing {
             drift_is_shared: false,
             data_earliness: Earliness::new(tsbpd.latency()),
             control_earliness: Earliness::new(tsbpd.latency()),
+            newest_implausible: None,
             transit_micros: 0,
         }
     }
@@ -99,6 +104,13 @@ impl Timing {
     pub(super) fn due(&self, time: PeerTime) -> Option<Instant> {
         let is_live = self.delivery != DeliveryTime::Playout;
         self.tsbpd.as_ref().filter(|_| is_live).map(|tsbpd| tsbpd.due(time))
+    }
+
+    /// Whether no packet that was sent after one of `time` is due yet. A packet with an implausible
+    /// timestamp may have been due before one that was sent earlier.
+    pub(super) fn precedes_all_due(&self, now: Instant, time: PeerTime) -> bool {
+        self.due(time).is_some_and(|due| due > now)
+            && self.newest_implausible.is_none_or(|newest| newest < time)
     }
 
     /// The instant at which packets that are missing before a message of `time` are dropped; `None`
@@ -232,7 +244,13 @@ impl Timing {
     fn judge_early(&mut self, now: Instant, time: PeerTime) -> PeerTime {
         let Some(tsbpd) = &self.tsbpd else { return time };
         let early = tsbpd.transit(now, time).unsigned_abs();
-        if self.data_earliness.believes(early) { time } else { tsbpd.peer_time_at(now) }
+        if self.data_earliness.believes(early) {
+            return time;
+        }
+        if Duration::from_nanos(early) <= MOST_EARLY {
+            self.newest_implausible = self.newest_implausible.max(Some(time));
+        }
+        tsbpd.peer_time_at(now)
     }
 }
 
@@ -278,6 +296,25 @@ mod tests {
         }
         let time = timing.plausible_time(MS(1_100), sent_at(1_100));
         assert_eq!(timing.due(time), Some(MS(1_220)));
+    }
+
+    #[test]
+    fn a_packet_overtaken_by_one_of_an_implausible_timestamp_precedes_nothing_due() {
+        let mut timing = timing();
+        for i in 0..100 {
+            let now = MS(1_000 + u64::from(i));
+            let time = timing.plausible_time(now, sent_at(i));
+            timing.note_arrival(now, time);
+        }
+        let overtaken = timing.plausible_time(MS(1_100), sent_at(90));
+        assert!(timing.precedes_all_due(MS(1_100), overtaken));
+        timing.plausible_time(MS(1_100), sent_at(9_000));
+        assert!(timing.precedes_all_due(MS(1_100), overtaken), "no path is shorter by seconds");
+        timing.plausible_time(MS(1_100), sent_at(300));
+        assert!(!timing.precedes_all_due(MS(1_100), overtaken));
+        let later = timing.plausible_time(MS(1_299), sent_at(301));
+        assert!(timing.precedes_all_due(MS(1_299), later));
+        assert!(!timing.precedes_all_due(MS(1_499), later), "it is due");
     }
 
     #[test]
