@@ -2,6 +2,7 @@
 //! own the state.
 
 mod link_side;
+mod timers;
 mod writer;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use punctual_wire::{
 };
 
 use self::link_side::LinkSide;
+use self::timers::{DueTimers, Scheduling};
 use self::writer::Writer;
 use super::crypt;
 use super::filtering::{Arrival, Filtering};
@@ -577,152 +579,13 @@ impl Established {
 
     /// Handles the timers that are due.
     pub(super) fn handle_timeout(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
-        if self.timers.fired(Timer::Deliver, now) {
-            self.reschedule(now, Cause::DeliveryDue, signals);
-        }
-        // As a rule, the delivery was the only one.
-        if !self.timers.is_due(now) {
-            return;
-        }
-        if self.is_live() {
-            self.handle_lifetime_timers(now, config, signals);
-        }
-        // An idle connection has no others: those of its lifetime move no further timer.
-        if self.timers.is_due(now) || !self.is_live() {
-            self.handle_other_timers(now);
-            self.reschedule(now, Cause::Other, signals);
-        }
+        DueTimers { connection: self, now, config, signals }.handle();
     }
 
-    /// Handles the timers of keepalives, of the peer's silence and of path updates.
-    fn handle_lifetime_timers(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
-        match self.lifetime.handle_timers(&mut self.timers, now, config.peer_idle_timeout()) {
-            Ok(None) => {}
-            // A keepalive is too short for the peer to challenge its address at once.
-            Ok(Some(due)) if self.path_updates.is_some() => self.pending.path_probe |= due,
-            Ok(Some(due)) => self.pending.keep_alive = due,
-            Err(reason) => return self.end(reason, signals),
-        }
-        if self.timers.fired(Timer::Quiet, now) {
-            self.probe_path(now);
-        }
-    }
-
-    fn handle_other_timers(&mut self, now: Instant) {
-        if self.timers.fired(Timer::Skip, now) {
-            self.receiver.skip_late(now);
-        }
-        if !self.is_live() {
-            // Only messages are still delivered; their timer is set again.
-            self.timers = TimerTable::default();
-            return;
-        }
-        if self.timers.fired(Timer::Ack, now) {
-            self.pending.ack = true;
-        }
-        if self.timers.fired(Timer::Nak, now) {
-            self.receiver.repeat_nak(now, self.rtt.estimate());
-        }
-        if self.timers.fired(Timer::FreshLoss, now) {
-            self.receiver.report_ripe_losses(now, self.rtt.estimate());
-        }
-        if self.timers.fired(Timer::SendDrop, now) {
-            self.sender.drop_late(now);
-        }
-        if self.timers.fired(Timer::Retransmit, now) {
-            self.sender.handle_timeout(now, self.rtt.estimate());
-        }
-        if self.timers.fired(Timer::KeyRequest, now) {
-            self.keys.repeat_request();
-        }
-        if self.timers.fired(Timer::Linger, now) {
-            self.lifetime.begin_shutdown();
-        }
-    }
-
-    /// No ACK was due for a while: either the stream pauses, or the peer sends to a path by which
-    /// it no longer reaches this end, which only a packet from here shows it. After a packet of the
-    /// peer no probe is needed; the next ACK starts the timer again.
-    fn probe_path(&mut self, now: Instant) {
-        let Some(updates) = &mut self.path_updates else { return };
-        if now < self.lifetime.last_received() + path_updates::QUIET {
-            return;
-        }
-        self.pending.path_probe = true;
-        if let Some(pause) = updates.next_quiet() {
-            self.timers.set(Timer::Quiet, now + pause);
-        }
-    }
-
-    /// Sets the timers that `cause` may have changed, and notes the events for the application. All
-    /// timers are set here alone, except those of keepalives, the peer's silence and path updates.
+    /// Sets the timers that `cause` may have changed, and notes the events for the application.
     #[inline]
     fn reschedule(&mut self, now: Instant, cause: Cause, signals: &mut Signals) {
-        if matches!(cause, Cause::Other | Cause::Written) && !self.lifetime.is_open() {
-            self.advance_closing(now, signals);
-        }
-        if matches!(cause, Cause::Other | Cause::Data) {
-            self.schedule_receiver(now, signals);
-        }
-        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue | Cause::PeerHeard) {
-            self.schedule_delivery(now, signals);
-        }
-        if matches!(cause, Cause::NakCopyWritten) && self.lifetime.is_live() {
-            self.timers.assign(Timer::Nak, self.receiver.next_nak(now, self.rtt.estimate()));
-        }
-        if matches!(cause, Cause::Other | Cause::Written | Cause::Submitted) {
-            self.schedule_sender(now);
-        }
-        if matches!(cause, Cause::Other | Cause::Written) {
-            signals.writable |= self.sender.becomes_writable();
-        }
-        if matches!(cause, Cause::Other) {
-            signals.writable |= self.peer_error.take_wake_up();
-        }
-    }
-
-    /// Sets the timers of the receiving half, except for the delivery.
-    fn schedule_receiver(&mut self, now: Instant, signals: &mut Signals) {
-        let timers = &mut self.timers;
-        if self.lifetime.is_live() {
-            let wait = self.rtt.timeout();
-            let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, wait) };
-            timers.assign(Timer::Ack, ack);
-            timers.assign(Timer::Nak, self.receiver.next_nak(now, self.rtt.estimate()));
-            timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
-            timers.assign(Timer::KeyRequest, self.keys.next_request());
-        }
-        signals.news |= self.receiver.has_bypassed() || self.sender.has_returned();
-        timers.assign(Timer::Skip, self.receiver.next_skip());
-    }
-
-    /// Notes that a message is due, or sets the timer for the next one.
-    fn schedule_delivery(&mut self, now: Instant, signals: &mut Signals) {
-        if self.told_readable {
-            return;
-        }
-        let next = self.receiver.next_delivery();
-        let timer = if next.is_due(now) {
-            self.told_readable = true;
-            signals.readable = true;
-            // A driver that sets its alarm once for each message has set it for the second one by
-            // the time that the application has read the first.
-            self.receiver.second_delivery_after(now)
-        } else {
-            next.later_than(now)
-        };
-        self.timers.assign(Timer::Deliver, timer);
-    }
-
-    /// Sets the timers of the sending half.
-    fn schedule_sender(&mut self, now: Instant) {
-        if !self.is_live() {
-            return;
-        }
-        let timers = &mut self.timers;
-        timers.assign(Timer::Pace, self.sender.next_send().later_than(now));
-        timers.assign(Timer::SendDrop, self.sender.next_drop());
-        timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.timeout()));
+        Scheduling { connection: self, now, signals }.follow(cause);
     }
 
     // Getters.
