@@ -275,7 +275,7 @@ fn a_stream_survives_the_loss_of_all_naks_for_a_while() {
 /// Packets that take the new way overtake those on the old one. They are earlier than is plausible,
 /// and are delivered by their arrival, before the packets that they overtook are due.
 #[test]
-fn packets_that_were_overtaken_on_a_suddenly_shorter_path_are_not_delivered_again() {
+fn no_message_comes_again_after_the_path_became_much_shorter() {
     for seed in 0..5 {
         let long = link().with_delay(MS(200)).with_keep_order(false);
         let mut pair = Pair::new(seed, long.clone(), link());

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_overtaken_by_one_of_an_implausible_timestamp_precedes_nothing_due() {
+    fn a_packet_overtaken_by_an_implausible_one_precedes_nothing_due() {
         let mut timing = timing();
         for i in 0..100 {
             let now = MS(1_000 + u64::from(i));

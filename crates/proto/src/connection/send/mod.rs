@@ -21,6 +21,7 @@ pub(crate) mod retransmit;
 mod retransmit_timer;
 mod returned_losses;
 mod room_wait;
+mod timeout;
 mod unreported_loss;
 
 use std::time::Duration;
@@ -33,7 +34,7 @@ use punctual_wire::{
 };
 
 use self::budget::{Rates, RetransmitBudget};
-use self::buffer::{Outgoing, SendBuffer};
+use self::buffer::SendBuffer;
 use self::counts::{BusyTime, SendCounts};
 use self::drop_request::DropRequests;
 use self::flow_window::FlowWindow;
@@ -45,6 +46,7 @@ use self::retransmission::{Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
 use self::room_wait::RoomWait;
+use self::timeout::Timeout;
 use crate::config::Config;
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
@@ -58,9 +60,6 @@ use crate::wake_up::WakeUp;
 
 /// A packet whose number is divisible by this starts a probe pair.
 pub(crate) const PROBE_INTERVAL: u32 = 16;
-/// The number of packets that are retransmitted to probe the end of a paused stream. For a receiver
-/// a large gap counts when a second packet confirms it.
-const TAIL_PROBES: usize = 2;
 
 /// The verdict on an ACK or a NAK: whether an honest peer can have sent it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -464,41 +463,8 @@ impl SendHalf {
     }
 
     /// The retransmission timeout expired.
-    ///
-    /// If the peer does not repeat its NAKs, all packets in flight count as lost, and dropped
-    /// packets are announced again. Otherwise the stream has paused, and the newest packets count
-    /// as lost: no packet after them would show the peer that they are missing. libsrt loses the
-    /// end of a stream in this way.
-    ///
-    /// Of a file, no packet is added while reported ones still wait for their retransmission
-    /// (libsrt's LATEREXMIT). A timeout repeats only the packets that are probably missing if a
-    /// peer that reports each loss once still answers, and the first timeout does if the oldest
-    /// packet was retransmitted already: most packets in flight have arrived, and wait for the
-    /// oldest one.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
-        let answers = self.timer.has_response();
-        let is_first = self.timer.expire(now);
-        let reliable = self.mode.delivery.is_reliable();
-        let was_retransmitted = reliable && self.buffer.repairs_of_oldest() > 0;
-        if self.finds_unreported_losses() && answers && !self.buffer.has_lost() {
-            self.repeat_oldest(now, rtt);
-        } else if was_retransmitted && is_first && !self.buffer.has_lost() {
-            self.repeat_retransmissions(now, rtt);
-        } else if !(reliable && self.buffer.has_lost()) {
-            let last = self.buffer.next_new().minus(1);
-            if reliable {
-                self.announce_dropped(now, rtt);
-            }
-            // A peer that has not reported its losses after the first timeout may never do so, for
-            // example while it hopes for its packet filter. A file must not wait for ever.
-            let all = self.mode.recovery == LossRecovery::Timeout || reliable && !is_first;
-            let first = match all {
-                true => self.flow.acknowledged(),
-                false => self.buffer.tail_of_flight(TAIL_PROBES),
-            };
-            self.report_lost(now, first, last, rtt);
-            self.timer.probe(first, last);
-        }
+        Timeout { half: self, now, rtt }.handle();
         let path = self.path(now, rtt, 0);
         self.control.get_mut().timed_out(now, &path);
         self.follow_control();
@@ -648,60 +614,6 @@ impl SendHalf {
         });
         self.retransmission.count_lost(added);
         added
-    }
-
-    /// Announces the dropped packets for which the peer waits: while its buffer is full, no packet
-    /// behind them can make it report them.
-    fn announce_dropped(&mut self, now: Instant, rtt: Rtt) {
-        let (first, end) = (self.flow.acknowledged(), self.buffer.first());
-        if first.is_before(end) {
-            self.drop_requests.asked(now, first, end.minus(1), rtt.smoothed);
-        }
-    }
-
-    /// Queues the oldest packets, and the newest ones: perhaps no packet after those has arrived.
-    /// Also queues the packets between them whose last retransmission was more than a round trip
-    /// ago: if more retransmissions were lost, the ACK would show only one in each round trip.
-    fn repeat_oldest(&mut self, now: Instant, rtt: Rtt) {
-        self.repeat_old_retransmissions(now, rtt);
-        let newest = self.buffer.next_new().minus(1);
-        let (first, last) = self.timer.unreported.run(self.buffer.first(), newest);
-        self.report_lost(now, first, last, rtt);
-        self.report_lost(now, self.buffer.tail_of_flight(TAIL_PROBES), newest, rtt);
-    }
-
-    /// Queues the packets whose last retransmission is not acknowledged for more than a round trip.
-    fn repeat_old_retransmissions(&mut self, now: Instant, rtt: Rtt) {
-        self.repeat_each(now, rtt, |_, packet| {
-            let last = packet.and_then(|packet| packet.last_retransmit);
-            last.is_some_and(|at| at + rtt.bound() <= now)
-        });
-    }
-
-    /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
-    /// was lost, and perhaps no packet after the newest ones has arrived.
-    fn repeat_retransmissions(&mut self, now: Instant, rtt: Rtt) {
-        let tail = self.buffer.tail_of_flight(TAIL_PROBES);
-        self.repeat_each(now, rtt, |seq, packet| {
-            packet.is_none_or(|packet| packet.retransmissions > 0) || !seq.is_before(tail)
-        });
-    }
-
-    /// Queues the packets in flight that are missing by their number and contents, which are `None`
-    /// for a dropped packet.
-    fn repeat_each(
-        &mut self,
-        now: Instant,
-        rtt: Rtt,
-        is_missing: impl Fn(SeqNo, Option<&Outgoing>) -> bool,
-    ) {
-        let mut seq = self.flow.acknowledged();
-        while seq.is_before(self.buffer.next_new()) {
-            if is_missing(seq, self.buffer.get(seq)) {
-                self.report_lost(now, seq, seq, rtt);
-            }
-            seq = seq.next();
-        }
     }
 
     #[cold]

@@ -1,4 +1,4 @@
-//! The retransmission timeout: nothing was acknowledged for long.
+//! When the retransmission timeout expires: nothing was acknowledged for long.
 
 use std::time::Duration;
 
