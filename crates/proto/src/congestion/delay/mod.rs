@@ -12,6 +12,7 @@ mod path_test;
 mod pauses;
 mod pipe;
 mod queue;
+mod reported_capacity;
 mod rise;
 mod rivals;
 mod solo;
@@ -33,9 +34,10 @@ use self::limits::Limits;
 use self::path_test::{PathTest, Sender};
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
+use self::reported_capacity::Capacity;
 use self::rivals::{Others, PathView, Rivals};
 use self::solo::Solo;
-use self::start::{Capacity, SlowStart};
+use self::start::SlowStart;
 use super::{CongestionControl, PathState};
 use crate::config::{Config, RatePolicy};
 use crate::connection::recv::ack::ACK_PERIOD;
@@ -207,13 +209,15 @@ impl DelayControl {
         let (arriving, solo) = (self.arrivals.per_second(), self.solo());
         let full = |rate| solo.full_window(rate, base);
         let Phase::Start(start) = &mut self.phase else { return false };
-        match start.follow_capacity(now, base, path.capacity, arrived, arriving) {
+        match start.capacity().follow(now, base, path.capacity, arrived, arriving) {
             Capacity::Steady(rate) if self.window >= full(rate) => {
                 self.window = self.window.min(full(rate.max(arriving)));
                 self.phase = Phase::Solo(Growth::after_capacity(now, base));
                 false
             }
-            Capacity::Moving(rate) if self.window >= full(rate) => start.waits(now, base),
+            Capacity::Moving(rate) if self.window >= full(rate) => {
+                start.capacity().waits(now, base)
+            }
             _ => {
                 let newest_queue = path.latest_rtt.saturating_sub(base);
                 let full = full(f64::from(path.capacity));

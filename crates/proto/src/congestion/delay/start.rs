@@ -1,6 +1,10 @@
+//! The beginning of a connection, until the link's rate is found.
+
 use std::time::Duration;
 
 use punctual_units::Instant;
+
+use super::reported_capacity::ReportedCapacity;
 
 /// The slow start: the window doubles in each round, until the path shows a queue, delivers no more
 /// for a larger window, or loses many packets. While the window is far below what the reported
@@ -13,34 +17,23 @@ pub(super) struct SlowStart {
     rate_before: f64,
     /// The number of rounds in a row in which the arrival rate hardly grew.
     flat_rounds: u32,
-    /// The capacity that the receiver reported, packets per second, and since when it has been
-    /// about that.
-    capacity: Option<(f64, Instant)>,
-    /// When the window first waited for a steady capacity.
-    waits_since: Option<Instant>,
+    capacity: ReportedCapacity,
+    losses: RoundLosses,
     /// The factor by which the window grows in a round.
     factor: f64,
     /// The time from the first packet to the first report.
     first_report: Option<Duration>,
-    /// The packets that were reported lost in this round, and the arrivals.
+}
+
+/// The numbers of packets that were reported lost, and that have arrived, in the present round.
+#[derive(Debug, Default)]
+struct RoundLosses {
     lost: u64,
     arrived: u64,
 }
 
-/// The reported capacity, packets per second, and whether the window may rely on it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Capacity {
-    /// There is no report yet, or packets arrive faster: libsrt reports no capacity while its ACK
-    /// waits for a lost packet.
-    Unknown,
-    /// The report still moves, as that of libsrt does, which approaches the capacity from below.
-    Moving(f64),
-    /// It has been steady for a round trip.
-    Steady(f64),
-}
-
 /// The least duration of a round: the arrival rate is measured over this time.
-const LEAST_ROUND: Duration = Duration::from_millis(50);
+pub(super) const LEAST_ROUND: Duration = Duration::from_millis(50);
 /// The growth of the arrival rate in a round below which the path counts as full (BBR,
 /// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.1.2).
 const GROWTH: f64 = 1.25;
@@ -55,16 +48,6 @@ const QUEUE_SHARE: u32 = 8;
 /// that lose more than a fourth of the packets without being full are of no use.
 const MOST_LOST: f64 = 0.25;
 const LEAST_LOST: u64 = 16;
-/// The number of arrivals after which the capacity counts. It is the median over packet pairs, one
-/// of 16 packets each; libsrt's covers 64 pairs and begins with 64 of a thousand packets a second.
-const CAPACITY_SAMPLE: u64 = 1_024;
-/// A capacity that moves by less than this share in a round trip is steady.
-const STEADY: f64 = 0.125;
-/// Packets that arrive faster than the reported capacity by more than this share contradict it.
-/// libsrt's report is some 10 % too low in its first second.
-const TOLERANCE: f64 = 0.25;
-/// The most rounds for which the window waits for a steady capacity.
-const MOST_WAIT: u32 = 5;
 /// The usual growth of the window in a round.
 const FACTOR: f64 = 2.0;
 /// The growth while the window is below half of what the reported capacity needs. Half leaves room
@@ -86,12 +69,10 @@ impl SlowStart {
             round_began: None,
             rate_before: 0.0,
             flat_rounds: 0,
-            capacity: None,
-            waits_since: None,
+            capacity: ReportedCapacity::new(),
+            losses: RoundLosses { lost: 0, arrived: 0 },
             factor: FACTOR,
             first_report: None,
-            lost: 0,
-            arrived: 0,
         }
     }
 
@@ -106,7 +87,7 @@ impl SlowStart {
         rate: f64,
         window_is_used: bool,
     ) -> bool {
-        if queue > longest_queue(base) || self.is_flooding() {
+        if queue > longest_queue(base) || self.losses.fill_the_queue() {
             return true;
         }
         let began = *self.round_began.get_or_insert(now);
@@ -114,7 +95,7 @@ impl SlowStart {
             return false;
         }
         self.round_began = Some(now);
-        (self.lost, self.arrived) = (0, 0);
+        self.losses = RoundLosses::default();
         let is_flat = window_is_used && rate < self.rate_before * GROWTH;
         self.flat_rounds = if is_flat { self.flat_rounds + 1 } else { 0 };
         self.rate_before = rate.max(self.rate_before);
@@ -123,48 +104,17 @@ impl SlowStart {
 
     /// This number of packets was reported lost.
     pub(super) const fn lost(&mut self, packets: u64) {
-        self.lost += packets;
+        self.losses.lost += packets;
     }
 
     /// This number of packets has arrived.
     pub(super) const fn arrived(&mut self, packets: u64) {
-        self.arrived += packets;
+        self.losses.arrived += packets;
     }
 
-    /// Whether so much is lost that the queue must be full: a sender that joins others at a full
-    /// queue sees none grow.
-    fn is_flooding(&self) -> bool {
-        let most = MOST_LOST * (self.lost + self.arrived) as f64;
-        self.lost > LEAST_LOST && self.lost as f64 > most
-    }
-
-    /// Follows the capacity that the receiver reported, packets per second, after `arrived`
-    /// arrivals, which come at `rate` now. Returns what it says about the window.
-    pub(super) fn follow_capacity(
-        &mut self,
-        now: Instant,
-        base: Duration,
-        reported: u32,
-        arrived: u64,
-        rate: f64,
-    ) -> Capacity {
-        let reported = f64::from(reported);
-        let before = self.capacity.filter(|(value, _)| (reported - value).abs() < STEADY * value);
-        let (_, since) = *self.capacity.insert(before.unwrap_or((reported, now)));
-        let is_known = reported > 0.0 && arrived >= CAPACITY_SAMPLE;
-        if !is_known || rate > reported * (1.0 + TOLERANCE) {
-            Capacity::Unknown
-        } else if now >= since + base.max(LEAST_ROUND) {
-            Capacity::Steady(reported)
-        } else {
-            Capacity::Moving(reported)
-        }
-    }
-
-    /// Whether the window, which has reached that of a capacity that still moves, waits for it.
-    pub(super) fn waits(&mut self, now: Instant, base: Duration) -> bool {
-        let since = *self.waits_since.get_or_insert(now);
-        now < since + base.max(LEAST_ROUND) * MOST_WAIT
+    /// The capacity that the receiver reports.
+    pub(super) const fn capacity(&mut self) -> &mut ReportedCapacity {
+        &mut self.capacity
     }
 
     /// Chooses the growth of a window of `window` packets, if the reported capacity needs one of
@@ -215,6 +165,15 @@ impl SlowStart {
     }
 }
 
+impl RoundLosses {
+    /// Whether so much is lost that the queue must be full: a sender that joins others at a full
+    /// queue sees none grow.
+    fn fill_the_queue(&self) -> bool {
+        let most = MOST_LOST * (self.lost + self.arrived) as f64;
+        self.lost > LEAST_LOST && self.lost as f64 > most
+    }
+}
+
 /// The queueing delay that ends the slow start over a path with the round trip `base`.
 fn longest_queue(base: Duration) -> Duration {
     (base / QUEUE_SHARE).clamp(LEAST_QUEUE, MOST_QUEUE)
@@ -254,29 +213,6 @@ mod tests {
         };
         assert!(!ends(16, 10), "few packets tell nothing");
         assert!(!ends(30, 90) && ends(31, 90));
-    }
-
-    #[test]
-    fn a_capacity_counts_when_it_was_steady_for_a_round_trip() {
-        let mut start = SlowStart::new();
-        let mut known = |ms, reported, arrived, rate| {
-            start.follow_capacity(Instant::from_millis(ms), MS(100), reported, arrived, rate)
-        };
-        assert_eq!(known(1_000, 1_000, 500, 500.0), Capacity::Unknown);
-        assert_eq!(known(1_100, 1_000, 1_000, 900.0), Capacity::Unknown, "too few pairs");
-        assert_eq!(known(1_200, 1_000, 2_000, 2_000.0), Capacity::Unknown, "too low");
-        assert_eq!(known(1_300, 5_000, 3_000, 2_000.0), Capacity::Moving(5_000.0));
-        assert_eq!(known(1_399, 5_100, 3_500, 2_000.0), Capacity::Moving(5_100.0));
-        assert_eq!(known(1_400, 4_900, 4_000, 6_000.0), Capacity::Steady(4_900.0), "a bit too low");
-        assert_eq!(known(1_500, 8_000, 4_500, 2_000.0), Capacity::Moving(8_000.0));
-    }
-
-    #[test]
-    fn the_window_waits_five_round_trips_for_a_steady_capacity() {
-        let mut start = SlowStart::new();
-        let waits = [1_000, 1_400, 1_499, 1_500, 1_600]
-            .map(|ms| start.waits(Instant::from_millis(ms), MS(100)));
-        assert_eq!(waits, [true, true, true, false, false]);
     }
 
     #[test]
