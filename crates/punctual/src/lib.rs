@@ -75,6 +75,7 @@
 #![expect(clippy::disallowed_types, reason = "this crate owns the locks and the sockets")]
 
 mod accept;
+mod bursts;
 mod byte_stream;
 mod caller_log;
 mod config;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use crate::bursts::Bursts;
 use crate::deliveries::{Deliveries, GROUP};
 use crate::turn_size::TurnSize;
 
@@ -14,8 +15,9 @@ use crate::turn_size::TurnSize;
 /// Turns for which the driver would have to wake up are delayed when there are more than 2,500 of
 /// them a second. A stream of 10 Mb/s has a thousand packets a second, so it is on time. Turns that
 /// calls of the application cause run in a task that is awake already; they are delayed only beyond
-/// 10,000 a second, since a wake-up costs more than several such turns. Messages of faster streams
-/// are delivered [together](Deliveries). A [high load](TurnSize) has more turns.
+/// 10,000 a second, since a wake-up costs more than several such turns, and for [bursts](Bursts) of
+/// another thread. Messages of faster streams are delivered [together](Deliveries). A [high
+/// load](TurnSize) has more turns.
 ///
 /// Turns at a lower rate happen at their exact time: a quiet driver saves up a few turns for a
 /// burst.
@@ -28,6 +30,7 @@ pub(crate) struct Schedule {
     wake_ups: Limit,
     /// Limits the rate of turns that calls of the application cause.
     calls: Limit,
+    bursts: Bursts,
     deliveries: Deliveries,
     size: TurnSize,
     /// The next turn, unless a datagram causes an earlier one; `None` for never.
@@ -104,6 +107,7 @@ impl Schedule {
         Self {
             wake_ups: Limit::new(WAKE_UP_GRAIN, coalesce),
             calls: Limit::new(CALL_GRAIN, coalesce),
+            bursts: Bursts::default(),
             deliveries: Deliveries::new(coalesce),
             size: TurnSize::default(),
             next: None,
@@ -119,6 +123,7 @@ impl Schedule {
 
     /// Notes that a turn begins.
     pub(crate) fn begin(&mut self, now: Instant) {
+        self.bursts.turn_begins();
         self.wake_ups.count(now);
         // With `coalesce`, a wake-up does not delay the first call after it.
         if !self.calls.on_grid {
@@ -161,7 +166,8 @@ impl Schedule {
         // A call that makes nothing due now is like any other wake-up. Deliveries become due by
         // themselves.
         let is_call = work.due <= now && !work.is_delivery;
-        let due = work.due.max(if is_call { self.calls.ready } else { self.least(work) });
+        let least = if is_call { self.least_after_call(now) } else { self.least(work) };
+        let due = work.due.max(least);
         if self.blocked || self.next.is_some_and(|next| next <= due) {
             return Action::None;
         }
@@ -171,6 +177,16 @@ impl Schedule {
             self.calls.count(now);
         }
         action
+    }
+
+    /// The earliest time of a turn for a call at `now`.
+    fn least_after_call(&mut self, now: Instant) -> Instant {
+        let wait = self.bursts.note_call();
+        if wait.is_zero() || self.calls.on_grid {
+            self.calls.ready
+        } else {
+            self.calls.ready.max(now + wait)
+        }
     }
 
     /// The earliest time of a wake-up for `work`.
@@ -225,6 +241,8 @@ const BLOCKED_GRAIN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     fn micros(micros: u64) -> Instant {
@@ -330,6 +348,26 @@ mod tests {
         assert_eq!(advance(&mut schedule, micros(10), micros(10)), Action::SetAlarm(ready));
         assert_eq!(advance(&mut schedule, micros(11), micros(11)), Action::None);
         assert_eq!(schedule.hurry(micros(12)), Action::Wake);
+    }
+
+    #[test]
+    fn the_driver_waits_for_a_burst_of_calls_of_another_thread() {
+        let mut schedule = Schedule::default();
+        for burst in 0..10 {
+            let now = micros(10_000 * burst);
+            let after = now + Duration::from_micros(50);
+            let first = if burst == 0 { Action::Wake } else { Action::SetAlarm(after) };
+            assert_eq!(advance(&mut schedule, now, now), first, "burst {burst}");
+            for _ in 0..9 {
+                assert_eq!(advance(&mut schedule, now, now), Action::None);
+            }
+            let turn = || {
+                schedule.begin(after);
+                schedule.end(after, None, false)
+            };
+            let ended = thread::scope(|scope| scope.spawn(turn).join()).expect("no panic");
+            assert_eq!(ended, Action::None);
+        }
     }
 
     #[test]
