@@ -47,7 +47,7 @@ impl Bursts {
 struct Thread(usize);
 
 impl Thread {
-    /// The handle of the standard library costs several times as much, at each message.
+    /// The standard library's handle of a thread counts its references at each call.
     fn current() -> Self {
         thread_local! {
             static PLACE: u8 = const { 0 };
@@ -58,7 +58,7 @@ impl Thread {
 
 /// The least number of calls between two turns that are a burst.
 const LEAST_CALLS: u32 = 4;
-/// The time that a burst takes: a hundred messages.
+/// The time for which the driver waits. The 47 messages of a millisecond of 500 Mb/s take less.
 const BURST: Duration = Duration::from_micros(50);
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::start::LEAST_ROUND;
+use super::start::round_time;
 
 /// The capacity from the packet pairs of the receiver (draft section 5.2.1.1), packets per second.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ReportedCapacity {
     /// The capacity, and since when it has been about that.
     value: Option<(f64, Instant)>,
@@ -37,11 +37,8 @@ const STEADY: f64 = 0.125;
 const TOLERANCE: f64 = 0.25;
 /// The most rounds for which the window waits for a steady capacity.
 const MOST_WAIT: u32 = 5;
-impl ReportedCapacity {
-    pub(super) const fn new() -> Self {
-        Self { value: None, waits_since: None }
-    }
 
+impl ReportedCapacity {
     /// Takes in a report of `reported` packets per second, after `arrived` arrivals, which come at
     /// `rate` now, over a path with the round trip `base`.
     pub(super) fn follow(
@@ -58,7 +55,7 @@ impl ReportedCapacity {
         let is_known = reported > 0.0 && arrived >= CAPACITY_SAMPLE;
         if !is_known || rate > reported * (1.0 + TOLERANCE) {
             Capacity::Unknown
-        } else if now >= since + base.max(LEAST_ROUND) {
+        } else if now >= since + round_time(base) {
             Capacity::Steady(reported)
         } else {
             Capacity::Moving(reported)
@@ -68,7 +65,7 @@ impl ReportedCapacity {
     /// Whether the window, which has reached that of a capacity that still moves, waits for it.
     pub(super) fn waits(&mut self, now: Instant, base: Duration) -> bool {
         let since = *self.waits_since.get_or_insert(now);
-        now < since + base.max(LEAST_ROUND) * MOST_WAIT
+        now < since + round_time(base) * MOST_WAIT
     }
 }
 
@@ -80,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_capacity_counts_when_it_was_steady_for_a_round_trip() {
-        let mut capacity = ReportedCapacity::new();
+        let mut capacity = ReportedCapacity::default();
         let mut known = |ms, reported, arrived, rate| {
             capacity.follow(Instant::from_millis(ms), BASE, reported, arrived, rate)
         };
@@ -95,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_window_waits_five_round_trips_for_a_steady_capacity() {
-        let mut capacity = ReportedCapacity::new();
+        let mut capacity = ReportedCapacity::default();
         let waits = [1_000, 1_400, 1_499, 1_500, 1_600]
             .map(|ms| capacity.waits(Instant::from_millis(ms), BASE));
         assert_eq!(waits, [true, true, true, false, false]);

@@ -33,7 +33,7 @@ struct RoundLosses {
 }
 
 /// The least duration of a round: the arrival rate is measured over this time.
-pub(super) const LEAST_ROUND: Duration = Duration::from_millis(50);
+const LEAST_ROUND: Duration = Duration::from_millis(50);
 /// The growth of the arrival rate in a round below which the path counts as full (BBR,
 /// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.1.2).
 const GROWTH: f64 = 1.25;
@@ -64,13 +64,13 @@ const FAR_BELOW: f64 = 0.5;
 const NO_QUEUE: u32 = 8;
 
 impl SlowStart {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             round_began: None,
             rate_before: 0.0,
             flat_rounds: 0,
-            capacity: ReportedCapacity::new(),
-            losses: RoundLosses { lost: 0, arrived: 0 },
+            capacity: ReportedCapacity::default(),
+            losses: RoundLosses::default(),
             factor: FACTOR,
             first_report: None,
         }
@@ -91,7 +91,7 @@ impl SlowStart {
             return true;
         }
         let began = *self.round_began.get_or_insert(now);
-        if now < began + base.max(LEAST_ROUND) {
+        if now < began + round_time(base) {
             return false;
         }
         self.round_began = Some(now);
@@ -172,6 +172,11 @@ impl RoundLosses {
         let most = MOST_LOST * (self.lost + self.arrived) as f64;
         self.lost > LEAST_LOST && self.lost as f64 > most
     }
+}
+
+/// The duration of a round over a path with the round trip `base`.
+pub(super) fn round_time(base: Duration) -> Duration {
+    base.max(LEAST_ROUND)
 }
 
 /// The queueing delay that ends the slow start over a path with the round trip `base`.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// The greatest earliness that is plausible: the longest delay of the handshake that set the time
 /// base.
-pub(super) const MOST: Duration = Duration::from_secs(2);
+const MOST: Duration = Duration::from_secs(2);
 /// The number of packets from which the usual earliness is learned.
 const LEARNT: u32 = 64;
 /// The least margin above the learned earliness, for a path that suddenly becomes shorter.
@@ -48,6 +48,11 @@ impl Earliness {
         self.limit
     }
 
+    /// Whether a path that became shorter can make a packet this early.
+    pub(super) fn is_possible(early: Duration) -> bool {
+        early <= MOST
+    }
+
     /// A plausible packet arrived. `transit` is its transit time less that of the packet that set
     /// the time base, in nanoseconds; negative if it was faster.
     #[inline(always)]
@@ -74,7 +79,7 @@ impl Earliness {
     #[cold]
     pub(super) fn believes(&mut self, early: u64) -> bool {
         let early = Duration::from_nanos(early);
-        if early > MOST {
+        if !Self::is_possible(early) {
             return false;
         }
         self.in_a_row += 1;

@@ -35,7 +35,7 @@ pub(super) struct StreamView<'a> {
 
 impl StreamView<'_> {
     /// Whether a packet does not belong to the stream so far: it lies far ahead, or its number was
-    /// passed although it is not due yet.
+    /// passed by packets that must have been forged.
     #[cold]
     pub(super) fn excludes(&self, now: Instant, header: &DataHeader, stored: &Stored) -> bool {
         let seq = header.seq;
@@ -45,7 +45,7 @@ impl StreamView<'_> {
         !self.store.delivery.is_file()
             && !header.retransmitted
             && self.store.buffer.has_passed(seq)
-            && self.store.timing.precedes_all_due(now, stored.time)
+            && self.store.timing.shows_forgery(now, stored.time)
     }
 
     /// The time that candidates must continue while the stream is silent.

@@ -6,7 +6,7 @@ use punctual_units::Instant;
 use punctual_wire::Timestamp;
 
 use super::drift::DriftTracer;
-use super::earliness::{Earliness, MOST as MOST_EARLY};
+use super::earliness::Earliness;
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::config::Config;
 use crate::group::GroupTimebase;
@@ -29,8 +29,8 @@ pub(super) struct Timing {
     drift_is_shared: bool,
     data_earliness: Earliness,
     control_earliness: Earliness,
-    /// The newest timestamp that was implausible. Packets of such timestamps are delivered earlier
-    /// than their sender wanted.
+    /// The newest timestamp that was implausible, though a path that became shorter can explain it.
+    /// The packets of such timestamps are due earlier than their sender wanted.
     newest_implausible: Option<PeerTime>,
     /// The transit time of the newest original less that of the handshake, microseconds.
     transit_micros: i64,
@@ -106,9 +106,9 @@ impl Timing {
         self.tsbpd.as_ref().filter(|_| is_live).map(|tsbpd| tsbpd.due(time))
     }
 
-    /// Whether no packet that was sent after one of `time` is due yet. A packet with an implausible
-    /// timestamp may have been due before one that was sent earlier.
-    pub(super) fn precedes_all_due(&self, now: Instant, time: PeerTime) -> bool {
+    /// Whether it shows a forgery that a packet of `time` was passed: it is not due yet, and so no
+    /// genuine packet behind it can be due. Only one with an implausible timestamp can.
+    pub(super) fn shows_forgery(&self, now: Instant, time: PeerTime) -> bool {
         self.due(time).is_some_and(|due| due > now)
             && self.newest_implausible.is_none_or(|newest| newest < time)
     }
@@ -247,7 +247,7 @@ impl Timing {
         if self.data_earliness.believes(early) {
             return time;
         }
-        if Duration::from_nanos(early) <= MOST_EARLY {
+        if Earliness::is_possible(Duration::from_nanos(early)) {
             self.newest_implausible = self.newest_implausible.max(Some(time));
         }
         tsbpd.peer_time_at(now)
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_overtaken_by_an_implausible_one_precedes_nothing_due() {
+    fn a_packet_that_an_implausible_one_overtook_shows_no_forgery() {
         let mut timing = timing();
         for i in 0..100 {
             let now = MS(1_000 + u64::from(i));
@@ -307,14 +307,14 @@ mod tests {
             timing.note_arrival(now, time);
         }
         let overtaken = timing.plausible_time(MS(1_100), sent_at(90));
-        assert!(timing.precedes_all_due(MS(1_100), overtaken));
+        assert!(timing.shows_forgery(MS(1_100), overtaken));
         timing.plausible_time(MS(1_100), sent_at(9_000));
-        assert!(timing.precedes_all_due(MS(1_100), overtaken), "no path is shorter by seconds");
+        assert!(timing.shows_forgery(MS(1_100), overtaken), "no path is shorter by seconds");
         timing.plausible_time(MS(1_100), sent_at(300));
-        assert!(!timing.precedes_all_due(MS(1_100), overtaken));
+        assert!(!timing.shows_forgery(MS(1_100), overtaken));
         let later = timing.plausible_time(MS(1_299), sent_at(301));
-        assert!(timing.precedes_all_due(MS(1_299), later));
-        assert!(!timing.precedes_all_due(MS(1_499), later), "it is due");
+        assert!(timing.shows_forgery(MS(1_299), later));
+        assert!(!timing.shows_forgery(MS(1_499), later), "it is due");
     }
 
     #[test]

@@ -35,19 +35,21 @@ impl Timeout<'_> {
         let answers = self.half.timer.has_response();
         let is_first = self.half.timer.expire(self.now);
         let reliable = self.half.mode.delivery.is_reliable();
-        let waits = self.half.buffer.has_lost();
+        let has_lost = self.half.buffer.has_lost();
         let was_retransmitted = reliable && self.half.buffer.repairs_of_oldest() > 0;
-        if self.half.finds_unreported_losses() && answers && !waits {
+        if self.half.finds_unreported_losses() && answers && !has_lost {
             self.repeat_oldest();
-        } else if was_retransmitted && is_first && !waits {
+        } else if was_retransmitted && is_first && !has_lost {
             self.repeat_retransmissions();
-        } else if !(reliable && waits) {
-            self.repeat_flight(reliable, is_first);
+        } else if !(reliable && has_lost) {
+            self.repeat_flight(is_first);
         }
     }
 
-    /// Queues all packets in flight, or the newest ones of them.
-    fn repeat_flight(&mut self, reliable: bool, is_first: bool) {
+    /// Queues all packets in flight, or the newest ones of them. `is_first` says whether it is the
+    /// first timeout since more was acknowledged.
+    fn repeat_flight(&mut self, is_first: bool) {
+        let reliable = self.half.mode.delivery.is_reliable();
         let last = self.half.buffer.next_new().minus(1);
         if reliable {
             self.announce_dropped();
