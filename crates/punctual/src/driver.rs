@@ -16,11 +16,13 @@ use punctual_proto::KeyDerivation;
 use punctual_units::Instant;
 
 use crate::key_task::{derive, is_new_handshake};
+use crate::notice::Notice;
 use crate::outbox::{Outbox, Sender};
 use crate::schedule::{Action, Work};
-use crate::shared::{Notice, Shared, State};
+use crate::shared::Shared;
 use crate::shares::Shares;
 use crate::sources::Sources;
+use crate::state::State;
 use crate::statistics::PortStatistics;
 use crate::wakes::Wakes;
 

@@ -18,9 +18,10 @@ use crate::gate::{Gate, ValueGate};
 use crate::group::Group;
 use crate::key_task::{DERIVATIONS, derive_here};
 use crate::port::{Port, seed, start};
-use crate::shared::{Handle, Phase, Shared};
+use crate::shared::{Handle, Shared};
 use crate::signals::{GroupSignals, Watcher};
 use crate::socket::Socket;
+use crate::state::Phase;
 use crate::udp;
 
 /// Listens for callers on one UDP port.

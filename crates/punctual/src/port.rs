@@ -18,9 +18,10 @@ use crate::listener::Listener;
 use crate::machine::Machine;
 #[cfg(feature = "quic")]
 use crate::quic::QuicMachine;
-use crate::shared::{Handle, Phase, Shared};
+use crate::shared::{Handle, Shared};
 use crate::signals::GroupSignals;
 use crate::socket::Socket;
+use crate::state::Phase;
 use crate::statistics::PortStatistics;
 use crate::udp;
 

@@ -1,27 +1,17 @@
-//! The state that the driver of a port and its sockets share.
+//! A UDP port, shared by its driver and its sockets.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::task::Waker;
 use std::time::Duration;
 
-use punctual_io::{Alarm, Datagram, UdpSocket};
-use punctual_proto::{
-    CloseReason, ConnectionId, Endpoint, Event, IncomingId, RejectReason, Shard, WakeUp,
-};
+use punctual_io::{Alarm, UdpSocket};
+use punctual_proto::Shard;
 use punctual_units::Instant;
 
-use crate::accept::AcceptQueue;
-use crate::listener::IncomingCall;
 use crate::machine::Machine;
-use crate::memory::{self, ConnectionPeak};
-use crate::schedule::{Action, Schedule, Work};
-use crate::signals::Signals;
+use crate::schedule::Action;
+use crate::state::State;
 use crate::statistics::PortStatistics;
-use crate::wakes::Wakes;
 
 /// A UDP port, shared by its driver and its sockets.
 ///
@@ -48,27 +38,14 @@ impl Shared {
         shard: Shard,
         coalesce: Duration,
     ) -> Self {
-        let state = State {
-            machine,
-            reached: Instant::ORIGIN,
-            connections: HashMap::default(),
-            handles: 0,
-            callers: None,
-            releases: Vec::new(),
-            peak: ConnectionPeak::default(),
-            schedule: Schedule::new(coalesce),
-            driver: None,
-            stopped: false,
-        };
-        let (state, statistics) = (Mutex::new(state), Mutex::default());
         Self {
             udp,
             alarm,
             shard,
             siblings: OnceLock::new(),
             finished: AtomicBool::new(false),
-            state,
-            statistics,
+            state: Mutex::new(State::new(machine, coalesce)),
+            statistics: Mutex::default(),
         }
     }
 
@@ -158,314 +135,6 @@ impl Shared {
     }
 }
 
-/// The address of a peer whose path has ended before its event was handled.
-const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-
-#[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) machine: Machine,
-    /// The latest time that the protocol was called with.
-    reached: Instant,
-    /// Every connection of the endpoint.
-    connections: HashMap<ConnectionId, Connection, BuildHasherDefault<IdHasher>>,
-    /// The number of [`Handle`]s.
-    handles: usize,
-    /// The queue of waiting callers, while there is a listener.
-    callers: Option<Arc<AcceptQueue>>,
-    /// Orphaned connections that have ended and are to be released.
-    releases: Vec<ConnectionId>,
-    peak: ConnectionPeak,
-    pub(crate) schedule: Schedule,
-    /// Wakes the task of the driver.
-    pub(crate) driver: Option<Waker>,
-    /// Whether the driver is gone, which happens early if the runtime is shut down.
-    pub(crate) stopped: bool,
-}
-
-/// A connection from the point of view of the tasks that use it.
-#[derive(Debug)]
-struct Connection {
-    signals: Arc<Signals>,
-    phase: Phase,
-    /// Whether the handshake was done, even if the connection has ended since.
-    connected: bool,
-    /// Whether its last [`Socket`](crate::Socket) was dropped.
-    orphaned: bool,
-    /// The peer's address at the beginning.
-    remote: SocketAddr,
-}
-
-/// The phase of a connection: see [`Socket::phase`](crate::Socket::phase).
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Phase {
-    /// The handshake is under way.
-    Connecting,
-    /// The connection is established.
-    Connected,
-    /// The connection has ended for this reason, or was never established. Messages that were
-    /// received before can still be read.
-    Closed(CloseReason),
-}
-
-impl State {
-    /// The SRT endpoint, for the verbs of the application.
-    pub(crate) const fn endpoint(&mut self) -> &mut Endpoint {
-        self.machine.endpoint()
-    }
-
-    /// Sets the protocol's time to `now`, unless it is later already.
-    pub(crate) fn has_reached(&mut self, now: Instant) {
-        self.reached = self.reached.max(now);
-    }
-
-    /// The next work of the endpoint, and its time.
-    pub(crate) fn next_work(&mut self) -> Option<Work> {
-        let wake_up = self.machine.poll_timeout();
-        let delivery = self.machine.endpoint().next_delivery().map(WakeUp::At);
-        Some(Work { due: wake_up.instant(self.reached)?, is_delivery: delivery == Some(wake_up) })
-    }
-
-    /// Passes a datagram to the protocol, with the time of its arrival or the latest time that the
-    /// protocol was called with.
-    pub(crate) fn handle_datagram(&mut self, datagram: Datagram) {
-        let Datagram { from, arrived, payload, .. } = datagram;
-        self.has_reached(arrived);
-        self.machine.handle_datagram(self.reached, from, payload);
-    }
-
-    /// Adds a new connection of the endpoint, with a peer at `remote`.
-    pub(crate) fn open(
-        &mut self,
-        id: ConnectionId,
-        phase: Phase,
-        remote: SocketAddr,
-    ) -> Arc<Signals> {
-        let signals = Arc::new(Signals::new());
-        let connected = matches!(phase, Phase::Connected);
-        let connection =
-            Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false, remote };
-        self.connections.insert(id, connection);
-        self.peak.grow(self.connections.len());
-        signals
-    }
-
-    /// The peer's address of a connection: where its path leads, or led at the beginning if the
-    /// path has ended.
-    pub(crate) fn peer_addr(&mut self, id: ConnectionId) -> Option<SocketAddr> {
-        let path = self.endpoint().info(id).map(|info| info.path);
-        let present = path.and_then(|path| self.machine.remote(path));
-        present.or_else(|| Some(self.connections.get(&id)?.remote))
-    }
-
-    /// The phase of a connection.
-    pub(crate) fn phase(&self, id: ConnectionId) -> Phase {
-        match self.connections.get(&id) {
-            Some(connection) => connection.phase.clone(),
-            None => Phase::Closed(CloseReason::Local),
-        }
-    }
-
-    /// Whether the handshake of a connection was done, even if it has ended since.
-    pub(crate) fn was_connected(&self, id: ConnectionId) -> bool {
-        self.connections.get(&id).is_some_and(|connection| connection.connected)
-    }
-
-    /// Closes a connection whose last socket was dropped.
-    pub(crate) fn orphan(&mut self, now: Instant, id: ConnectionId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        connection.orphaned = true;
-        match connection.phase {
-            Phase::Closed(_) => self.releases.push(id),
-            Phase::Connecting | Phase::Connected => self.machine.endpoint().close(now, id),
-        }
-    }
-
-    /// Sets the queue for callers; `None` when the listener ends.
-    pub(crate) fn set_callers(&mut self, callers: Option<Arc<AcceptQueue>>) {
-        self.callers = callers;
-    }
-
-    /// The queue of waiting callers, while there is a listener.
-    pub(crate) fn callers(&self) -> Option<Arc<AcceptQueue>> {
-        self.callers.clone()
-    }
-
-    /// Whether the driver has no work left.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.handles == 0 && self.connections.is_empty()
-    }
-
-    /// Takes the events of the endpoint, and adds the notices that follow from them.
-    pub(crate) fn drain_events(&mut self, shared: &Arc<Shared>, notices: &mut Vec<Notice>) {
-        while let Some(event) = self.machine.poll_event() {
-            match event {
-                Event::Readable(id) => {
-                    self.notice(id, notices, |signals| {
-                        signals.set_announced(true);
-                        Notice::Readable(signals)
-                    });
-                }
-                Event::Writable(id) => self.notice(id, notices, Notice::Writable),
-                Event::LinkNews(id) => self.notice(id, notices, Notice::News),
-                Event::Connected(id) => {
-                    self.set_phase(id, Phase::Connected);
-                    self.notice(id, notices, Notice::Phase);
-                }
-                Event::Closed(id, reason) => {
-                    self.set_phase(id, Phase::Closed(reason));
-                    self.notice(id, notices, |signals| {
-                        signals.set_announced(true);
-                        Notice::Closed(signals)
-                    });
-                }
-                Event::PeerMoved(_, path) => {
-                    let remote = self.machine.remote(path).unwrap_or(NO_ADDRESS);
-                    notices.push(Notice::Moved(self.callers.clone(), remote));
-                }
-                Event::Incoming(incoming) => {
-                    let remote = self.machine.remote(incoming.path).unwrap_or(NO_ADDRESS);
-                    let call = IncomingCall::new(Handle::adopt(shared, self), incoming, remote);
-                    match &self.callers {
-                        Some(callers) => notices.push(Notice::Caller(Arc::clone(callers), call)),
-                        None => notices.push(Notice::Unwanted(call)),
-                    }
-                }
-                Event::IncomingGone(id) => {
-                    if let Some(callers) = &self.callers {
-                        let (callers, port) = (Arc::clone(callers), Arc::clone(shared));
-                        notices.push(Notice::CallerGone(callers, port, id));
-                    }
-                }
-                Event::CallerRefused(path, reason) => {
-                    if let Some(callers) = &self.callers {
-                        let remote = self.machine.remote(path).unwrap_or(NO_ADDRESS);
-                        notices.push(Notice::Refused(Arc::clone(callers), remote, reason));
-                    }
-                }
-                other => tracing::debug!(event = ?other, "an event without a receiver"),
-            }
-        }
-    }
-
-    /// Once there is no work left, closes what the port keeps open besides SRT connections. Returns
-    /// whether there was any.
-    pub(crate) fn shut_down(&mut self, now: Instant) -> bool {
-        self.is_finished() && self.machine.shut_down(now)
-    }
-
-    /// Releases orphaned connections that have ended. Returns whether there were any.
-    pub(crate) fn release_orphans(&mut self, now: Instant) -> bool {
-        let any = !self.releases.is_empty();
-        for id in self.releases.drain(..) {
-            self.machine.endpoint().release(now, id);
-            self.connections.remove(&id);
-        }
-        if any && self.peak.has_fallen(self.connections.len()) {
-            self.machine.endpoint().shrink();
-            self.connections.shrink_to_fit();
-            self.releases.shrink_to_fit();
-            memory::give_back_memory_soon();
-        }
-        any
-    }
-
-    fn set_phase(&mut self, id: ConnectionId, phase: Phase) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        if connection.orphaned && matches!(phase, Phase::Closed(_)) {
-            self.releases.push(id);
-        }
-        connection.connected |= matches!(phase, Phase::Connected);
-        connection.phase = phase;
-    }
-
-    fn notice(
-        &self,
-        id: ConnectionId,
-        notices: &mut Vec<Notice>,
-        notice: impl FnOnce(Arc<Signals>) -> Notice,
-    ) {
-        if let Some(connection) = self.connections.get(&id).filter(|it| !it.orphaned) {
-            notices.push(notice(Arc::clone(&connection.signals)));
-        }
-    }
-
-    /// Notes that the driver is gone. The result wakes every waiting task: it is called without the
-    /// lock, since watchers may ask for the phase.
-    pub(crate) fn stop(&mut self) -> impl FnOnce() + use<> {
-        self.stopped = true;
-        let connections = self.connections.values();
-        let signals: Vec<_> = connections.map(|it| Arc::clone(&it.signals)).collect();
-        let callers = self.callers.clone();
-        move || {
-            for signals in signals {
-                signals.set_announced(true);
-                signals.signal_all();
-            }
-            if let Some(callers) = callers {
-                callers.signal();
-            }
-        }
-    }
-}
-
-/// Hashes the numbers that the endpoint gives its connections. No peer chooses them, so it need not
-/// resist attacks.
-#[derive(Debug, Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing; the hash table uses the high and the low bits.
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// A notification to deliver after the lock is released.
-#[derive(Debug)]
-pub(crate) enum Notice {
-    Readable(Arc<Signals>),
-    Writable(Arc<Signals>),
-    News(Arc<Signals>),
-    Phase(Arc<Signals>),
-    Closed(Arc<Signals>),
-    Caller(Arc<AcceptQueue>, IncomingCall),
-    CallerGone(Arc<AcceptQueue>, Arc<Shared>, IncomingId),
-    /// A caller that came after the listener was dropped. It is rejected when this is dropped.
-    Unwanted(IncomingCall),
-    /// The endpoint rejected a caller.
-    Refused(Arc<AcceptQueue>, SocketAddr, RejectReason),
-    /// The address of a peer has changed, perhaps of one of a listener's.
-    Moved(Option<Arc<AcceptQueue>>, SocketAddr),
-}
-
-impl Notice {
-    pub(crate) fn deliver(self, wakes: &mut Wakes) {
-        match self {
-            Self::Readable(signals) => signals.signal_readable(wakes),
-            Self::Writable(signals) => signals.signal_writable(),
-            Self::News(signals) => signals.signal_news(wakes),
-            Self::Phase(signals) => signals.signal_phase(),
-            Self::Closed(signals) => signals.signal_all(),
-            Self::Caller(callers, call) => callers.push(call),
-            Self::CallerGone(callers, port, id) => callers.remove(&port, id),
-            Self::Unwanted(call) => drop(call),
-            Self::Refused(callers, remote, reason) => callers.log().refused(remote, reason),
-            Self::Moved(Some(callers), remote) => callers.log().moved(remote),
-            Self::Moved(None, remote) => tracing::info!("the peer is at {remote} now"),
-        }
-    }
-}
-
 /// Keeps the driver of a port running, even without connections.
 #[derive(Debug)]
 pub(crate) struct Handle(Arc<Shared>);
@@ -475,7 +144,7 @@ impl Handle {
         Self::adopt(shared, &mut shared.lock())
     }
 
-    fn adopt(shared: &Arc<Shared>, state: &mut State) -> Self {
+    pub(crate) fn adopt(shared: &Arc<Shared>, state: &mut State) -> Self {
         state.handles += 1;
         Self(Arc::clone(shared))
     }

@@ -19,8 +19,9 @@ use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent, written};
 use crate::outgoing::Outgoing;
 use crate::port::Port;
-use crate::shared::{Phase, Shared, State};
+use crate::shared::Shared;
 use crate::signals::{Signals, Watcher};
+use crate::state::{Phase, State};
 use crate::statistics::PortStatistics;
 use crate::stream::{MessageSink, MessageStream};
 

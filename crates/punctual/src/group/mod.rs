@@ -20,9 +20,9 @@ use self::ended::EndedLinks;
 pub use self::link::{GroupLink, GroupReport, LinkReport};
 use crate::error::{Error, Sent, sent};
 use crate::listener::IncomingCall;
-use crate::shared::Phase;
 use crate::signals::{GroupSignals, Watcher};
 use crate::socket::{Socket, Submitted};
+use crate::state::Phase;
 
 /// One stream over several links: a libsrt group. Clones share it; it closes in the background when
 /// the last one is dropped.
