@@ -17,31 +17,24 @@ use punctual_units::Instant;
 
 use crate::key_task::{derive, is_new_handshake};
 use crate::notice::Notice;
-use crate::outbox::{Outbox, Sender};
+use crate::outbox::Outbox;
 use crate::schedule::{Action, Work};
 use crate::shared::Shared;
 use crate::shares::Shares;
-use crate::sources::Sources;
 use crate::state::State;
-use crate::statistics::PortStatistics;
+use crate::transmitter::Transmitter;
 use crate::wakes::Wakes;
 
 /// Runs a port until its last handle is dropped and its connections are closed, and likewise those
 /// of its other shards.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
-    /// The addresses to answer from; `None` if the socket has only one.
-    sources: Option<Sources>,
-    /// Datagrams that the socket has not taken yet. While there are any, no more are taken from the
-    /// protocol.
-    backlog: Outbox,
     /// Decides when the socket is read.
     gather: Gather,
     /// Limits the datagrams of each peer in this turn.
     shares: Shares,
     /// Waits for room to send while the socket has none.
     room: Option<Room>,
-    statistics: PortStatistics,
     /// The sockets that share the port. When one is closed, the kernel distributes all peers over
     /// the others again; so all are closed together, after the last driver has ended.
     _shards: Arc<[Arc<UdpSocket>]>,
@@ -53,28 +46,26 @@ impl Driver {
         shards: Arc<[Arc<UdpSocket>]>,
         coalesce: Duration,
     ) -> Self {
-        let wildcard = shared.udp.local_addr().ip().is_unspecified();
         Self {
-            sources: wildcard.then(Sources::default),
-            backlog: Outbox::default(),
             gather: match coalesce.is_zero() {
                 true => Gather::until_work(LONGEST_WAIT),
                 false => Gather::new(coalesce),
             },
             shares: Shares::default(),
             room: None,
-            statistics: PortStatistics::default(),
             shared,
             _shards: shards,
         }
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<()> {
+        let shared = Arc::clone(&self.shared);
+        let mut transmitter = shared.transmitter();
         // Polling both before looking for work registers the task's waker with both, so any later
         // event causes another turn.
         let _ = self.shared.alarm.poll_gone_off(cx);
-        let (received, more_to_receive) = self.receive(cx, scratch);
-        let blocked = !self.flush(None);
+        let (received, more_to_receive) = self.receive(cx, scratch, &mut transmitter);
+        let blocked = !transmitter.send_backlog();
 
         let result = self.exchange(cx, scratch, received, blocked);
         // Without this shard's lock: two shards may pass datagrams to each other.
@@ -86,11 +77,11 @@ impl Driver {
             derive(&self.shared, job);
         }
 
-        let sent = !blocked && self.flush(Some(&mut scratch.outbox));
-        self.statistics.turns += 1;
-        self.shared.set_statistics(self.statistics);
+        let sent = !blocked && transmitter.send(&mut scratch.outbox);
+        drop(transmitter);
+        self.count_turn();
         scratch.deliver_notices();
-        if result.finished && self.backlog.is_empty() && self.shared.finish() {
+        if result.finished && sent && self.shared.finish() {
             return Poll::Ready(());
         }
         if more_to_receive || result.more_to_do || self.has_room_again(cx, sent) {
@@ -101,9 +92,20 @@ impl Driver {
         Poll::Pending
     }
 
+    fn count_turn(&self) {
+        let mut statistics = self.shared.statistics();
+        statistics.turns += 1;
+        statistics.datagrams_over_share = self.shares.dropped();
+    }
+
     /// Receives one batch, if there is any. Returns its bytes, and whether there may be more.
-    fn receive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> (usize, bool) {
-        let Self { shared, sources, statistics, gather, .. } = self;
+    fn receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+        transmitter: &mut Transmitter,
+    ) -> (usize, bool) {
+        let Self { shared, gather, .. } = self;
         let Scratch { buffers, datagrams, .. } = scratch;
         let now = punctual_io::now();
         if gather.poll(cx, &shared.udp, now).is_pending() {
@@ -113,14 +115,12 @@ impl Driver {
             cx,
             &shared.udp,
             |datagram| {
-                if let (Some(sources), Some(local)) = (sources.as_mut(), datagram.to) {
-                    sources.learn(datagram.from, local.to_canonical());
-                }
+                transmitter.learn(datagram.from, datagram.to);
                 datagrams.push(datagram);
             },
-            |error| statistics.receive_failed(error),
+            |error| shared.statistics().receive_failed(error),
         );
-        statistics.received(received);
+        shared.statistics().received(received);
         if received.drained {
             gather.emptied(&shared.udp, now, received.datagrams);
         }
@@ -171,7 +171,6 @@ impl Driver {
         self.shares.serve(datagrams, &mut take);
         handshakes.drain(..).for_each(take);
         state.has_reached(now);
-        self.statistics.datagrams_over_share = self.shares.dropped();
         if state.machine.poll_timeout().is_due(now) {
             state.machine.handle_timeout(now);
         }
@@ -232,34 +231,6 @@ impl Driver {
             }
         }
         false
-    }
-
-    /// Sends the datagrams of `outbox`, or with `None` those of the backlog. Datagrams that the
-    /// socket does not take become or remain the backlog. Returns whether all were sent.
-    fn flush(&mut self, outbox: Option<&mut Outbox>) -> bool {
-        let mut sender = Sender {
-            udp: &self.shared.udp,
-            sources: self.sources.as_mut(),
-            statistics: &mut self.statistics,
-        };
-        let send = |remote, datagrams: &[u8], size| sender.send(remote, datagrams, size);
-        match outbox {
-            Some(outbox) => {
-                let all = outbox.flush(send);
-                if !all {
-                    std::mem::swap(outbox, &mut self.backlog);
-                }
-                all
-            }
-            None if self.backlog.is_empty() => true,
-            None => {
-                let all = self.backlog.flush(send);
-                if all {
-                    self.backlog = Outbox::default();
-                }
-                all
-            }
-        }
     }
 }
 

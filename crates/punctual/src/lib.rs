@@ -109,6 +109,7 @@ mod sources;
 mod state;
 mod statistics;
 mod stream;
+mod transmitter;
 mod turn_size;
 mod udp;
 mod unconnected;

@@ -1,13 +1,7 @@
 //! The queue of outgoing datagrams, sent in batches.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::SocketAddr;
-
-use punctual_io::UdpSocket;
-
-use crate::sources::Sources;
-use crate::statistics::PortStatistics;
 
 /// Datagrams for one peer, cut from the bytes of an outbox.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -69,59 +63,13 @@ impl Outbox {
     }
 }
 
-/// The socket and the state that sending needs besides the datagrams.
-pub(crate) struct Sender<'a> {
-    pub(crate) udp: &'a UdpSocket,
-    pub(crate) sources: Option<&'a mut Sources>,
-    pub(crate) statistics: &'a mut PortStatistics,
-}
-
-impl Sender<'_> {
-    /// Sends as much of `contents` as fits into one system call. Returns the number of bytes that
-    /// were sent or given up; `None` if the socket takes nothing at the moment.
-    pub(crate) fn send(
-        &mut self,
-        remote: SocketAddr,
-        contents: &[u8],
-        segment_size: usize,
-    ) -> Option<usize> {
-        let source = self.sources.as_deref().and_then(|sources| sources.of(remote));
-        match self.udp.send(Some(remote), contents, segment_size, source) {
-            Ok(sent) => {
-                self.statistics.sent(sent, segment_size);
-                Some(sent)
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            Err(error) => Some(self.refused(&error, remote, contents.len().min(segment_size))),
-        }
-    }
-
-    /// Handles an error of the system for a datagram of `size` bytes. The local address to send
-    /// from may be gone: then 0 is returned, so that the datagram is sent once more without it.
-    #[cold]
-    fn refused(&mut self, error: &io::Error, remote: SocketAddr, size: usize) -> usize {
-        if let Some(sources) = self.sources.as_deref_mut()
-            && sources.of(remote).is_some()
-        {
-            sources.forget(remote);
-            return 0;
-        }
-        self.statistics.send_failed(error, remote);
-        size
-    }
-}
-
 /// The number of bytes after which sending starts: a few full system calls, so that the lock is
 /// held only briefly.
 const FULL: usize = 4 << 16;
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::UdpSocket;
-
     use super::*;
-    use crate::config::PortConfig;
-    use crate::udp::bind;
 
     fn peer(n: u16) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 10_000 + n))
@@ -156,69 +104,5 @@ mod tests {
         }
         assert!(outbox.is_empty() && outbox.bytes.is_empty());
         assert_eq!(sent, expected);
-    }
-
-    struct Bench {
-        udp: punctual_io::UdpSocket,
-        sources: Sources,
-        statistics: PortStatistics,
-        peer: UdpSocket,
-    }
-
-    impl Bench {
-        async fn new() -> Self {
-            let local = Some("0.0.0.0:0".parse().unwrap());
-            Self {
-                udp: bind(&PortConfig { local, ..PortConfig::default() }, false).unwrap(),
-                sources: Sources::default(),
-                statistics: PortStatistics::default(),
-                peer: UdpSocket::bind("127.0.0.1:0").await.unwrap(),
-            }
-        }
-
-        /// Sends zeros in segments. Returns the sizes of the datagrams that arrive.
-        async fn send(&mut self, size: usize, segment_size: usize) -> Vec<usize> {
-            let remote = self.peer.local_addr().unwrap();
-            let mut outbox = Outbox { bytes: vec![0; size], ..Outbox::default() };
-            outbox.push(Batch { remote, size, segment_size });
-            let mut sender = Sender {
-                udp: &self.udp,
-                sources: Some(&mut self.sources),
-                statistics: &mut self.statistics,
-            };
-            assert!(outbox.flush(|remote, it, size| sender.send(remote, it, size)));
-            let mut sizes = Vec::new();
-            while (sizes.len() as u64) < self.statistics.datagrams_sent {
-                sizes.push(self.peer.recv(&mut vec![0; 1 << 16]).await.unwrap());
-            }
-            sizes
-        }
-    }
-
-    #[tokio::test]
-    async fn a_local_address_that_is_gone_is_not_used_any_more() {
-        let mut bench = Bench::new().await;
-        let remote = bench.peer.local_addr().unwrap();
-        // An address for documentation, which no machine has.
-        bench.sources.learn(remote, "192.0.2.1".parse().unwrap());
-        assert_eq!(bench.send(25, 10).await, [10, 10, 5]);
-        assert_eq!(bench.sources.of(remote), None);
-        assert_eq!(bench.statistics.send_errors, 0);
-    }
-
-    #[tokio::test]
-    async fn a_batch_that_the_system_refuses_is_sent_one_by_one() {
-        let mut bench = Bench::new().await;
-        // More than the system accepts in one call.
-        assert_eq!(bench.send(70_000, 20_000).await, [20_000, 20_000, 20_000, 10_000]);
-        assert_eq!(bench.statistics.send_errors, 0);
-        assert_eq!(bench.statistics.bytes_sent, 70_000);
-    }
-
-    #[tokio::test]
-    async fn a_datagram_that_the_system_refuses_is_counted_and_skipped() {
-        let mut bench = Bench::new().await;
-        assert!(bench.send(66_000, 66_000).await.is_empty());
-        assert_eq!(bench.statistics.send_errors, 1);
     }
 }

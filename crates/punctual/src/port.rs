@@ -229,7 +229,7 @@ impl Port {
 
     /// The statistics of the port.
     pub fn statistics(&self) -> PortStatistics {
-        self.handle().shared().statistics()
+        *self.handle().shared().statistics()
     }
 }
 

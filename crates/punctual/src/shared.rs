@@ -12,11 +12,13 @@ use crate::machine::Machine;
 use crate::schedule::Action;
 use crate::state::State;
 use crate::statistics::PortStatistics;
+use crate::transmitter::Transmitter;
 
 /// A UDP port, shared by its driver and its sockets.
 ///
-/// The lock is held only for short computations: never across an await, and across no system call
-/// except the one that sets the alarm.
+/// The lock of the state is held only for short computations: never across an await, and across no
+/// system call except the one that sets the alarm. That of the transmitter is held while datagrams
+/// are sent.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) udp: Arc<UdpSocket>,
@@ -27,7 +29,8 @@ pub(crate) struct Shared {
     /// Whether this shard has no work left. Once set, it stays set.
     finished: AtomicBool,
     state: Mutex<State>,
-    statistics: Mutex<PortStatistics>,
+    transmitter: Mutex<Transmitter>,
+    statistics: Arc<Mutex<PortStatistics>>,
 }
 
 impl Shared {
@@ -38,6 +41,8 @@ impl Shared {
         shard: Shard,
         coalesce: Duration,
     ) -> Self {
+        let statistics = Arc::default();
+        let transmitter = Transmitter::new(Arc::clone(&udp), Arc::clone(&statistics));
         Self {
             udp,
             alarm,
@@ -45,7 +50,8 @@ impl Shared {
             siblings: OnceLock::new(),
             finished: AtomicBool::new(false),
             state: Mutex::new(State::new(machine, coalesce)),
-            statistics: Mutex::default(),
+            transmitter: Mutex::new(transmitter),
+            statistics,
         }
     }
 
@@ -126,12 +132,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn statistics(&self) -> PortStatistics {
-        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The transmitter, for as long as the result is held. It is locked before the state.
+    pub(crate) fn transmitter(&self) -> MutexGuard<'_, Transmitter> {
+        self.transmitter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn set_statistics(&self, statistics: PortStatistics) {
-        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner) = statistics;
+    /// The statistics, for as long as the result is held. They are locked after all else.
+    pub(crate) fn statistics(&self) -> MutexGuard<'_, PortStatistics> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -548,7 +548,7 @@ impl Socket {
 
     /// The statistics of the UDP port that carries this connection, and perhaps others.
     pub fn port_statistics(&self) -> PortStatistics {
-        self.connection.shared.statistics()
+        *self.connection.shared.statistics()
     }
 
     /// The stream ID that the caller sent; empty if it sent none.

@@ -14,10 +14,9 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 
 use crate::error::Error;
-use crate::outbox::{Batch, Outbox, Sender};
+use crate::outbox::{Batch, Outbox};
 use crate::port::seed;
-use crate::sources::Sources;
-use crate::statistics::PortStatistics;
+use crate::transmitter::Transmitter;
 
 /// Opens the port: its driver runs until the last handle is dropped and all connections have ended.
 pub(super) fn start(udp: Arc<UdpSocket>, transport: TransportConfig) -> Result<Handle, Error> {
@@ -39,14 +38,13 @@ pub(super) fn start(udp: Arc<UdpSocket>, transport: TransportConfig) -> Result<H
     });
     let owner = Arc::new(Owner { shared: Arc::clone(&shared) });
     let driver = Driver {
-        sources: shared.udp.local_addr().ip().is_unspecified().then(Sources::default),
+        transmitter: Transmitter::new(Arc::clone(&shared.udp), Arc::default()),
         owner: Arc::downgrade(&owner),
         shared,
         buffers: ReceiveBuffers::default(),
         outbox: Outbox::default(),
         outbox_has_all: false,
         closed: Vec::new(),
-        statistics: PortStatistics::default(),
     };
     tokio::spawn(driver.run(Timer::new()?));
     Ok(Handle { owner })
@@ -276,8 +274,7 @@ fn next(endpoint: &mut Endpoint, id: ConnectionId) -> Option<Bytes> {
 struct Driver {
     shared: Arc<Shared>,
     owner: Weak<Owner>,
-    /// The addresses to answer from; `None` if the socket has only one.
-    sources: Option<Sources>,
+    transmitter: Transmitter,
     buffers: ReceiveBuffers,
     /// Datagrams that the socket has not taken yet.
     outbox: Outbox,
@@ -285,7 +282,6 @@ struct Driver {
     outbox_has_all: bool,
     /// Closed connections whose last packets the socket may not have taken yet.
     closed: Vec<ConnectionId>,
-    statistics: PortStatistics,
 }
 
 impl Driver {
@@ -294,7 +290,7 @@ impl Driver {
         let mut datagrams = Vec::new();
         loop {
             let wake_up = self.turn(&mut datagrams);
-            let is_blocked = !self.flush();
+            let is_blocked = !self.transmitter.flush(&mut self.outbox);
             if is_blocked && room.is_none() {
                 // If this fails, the next attempt is made with the next turn.
                 room = self.shared.udp.room().ok();
@@ -311,18 +307,16 @@ impl Driver {
             if self.is_finished() {
                 return;
             }
-            let Self { shared, buffers, statistics, sources, .. } = &mut self;
+            let Self { shared, buffers, transmitter, .. } = &mut self;
             tokio::select! {
-                received = buffers.wait(
+                _ = buffers.wait(
                     &shared.udp,
                     |datagram| {
-                        if let (Some(sources), Some(local)) = (sources.as_mut(), datagram.to) {
-                            sources.learn(datagram.from, local.to_canonical());
-                        }
+                        transmitter.learn(datagram.from, datagram.to);
                         datagrams.push(datagram);
                     },
                     |error| tracing::debug!("receiving UDP: {error}"),
-                ) => statistics.received(received),
+                ) => {}
                 () = shared.work.notified() => {}
                 () = sleep(&mut timer, wake_up), if !is_blocked => {}
                 () = has_room(room.as_ref()), if is_blocked => room = None,
@@ -365,28 +359,19 @@ impl Driver {
 
     /// Receives without waiting, while there is always something to send.
     async fn receive_what_is_there(&mut self, datagrams: &mut Vec<punctual_io::Datagram>) {
-        let Self { shared, buffers, statistics, .. } = self;
-        let received = std::future::poll_fn(|cx| {
-            let take = |datagram| datagrams.push(datagram);
+        let Self { shared, buffers, transmitter, .. } = self;
+        std::future::poll_fn(|cx| {
+            let take = |datagram: punctual_io::Datagram| {
+                transmitter.learn(datagram.from, datagram.to);
+                datagrams.push(datagram);
+            };
             let report = |error: &std::io::Error| tracing::debug!("receiving UDP: {error}");
-            if shared.udp.poll_readable(cx).is_pending() {
-                return std::task::Poll::Ready(None);
+            if shared.udp.poll_readable(cx).is_ready() {
+                buffers.receive(cx, &shared.udp, take, report);
             }
-            std::task::Poll::Ready(Some(buffers.receive(cx, &shared.udp, take, report)))
-        });
-        if let Some(received) = received.await {
-            statistics.received(received);
-        }
-    }
-
-    /// Sends the datagrams of the outbox. Returns whether the socket took them all.
-    fn flush(&mut self) -> bool {
-        let mut sender = Sender {
-            udp: &self.shared.udp,
-            sources: self.sources.as_mut(),
-            statistics: &mut self.statistics,
-        };
-        self.outbox.flush(|remote, datagrams, size| sender.send(remote, datagrams, size))
+            std::task::Poll::Ready(())
+        })
+        .await;
     }
 
     /// Tells those who wait for it that the outbox, now empty, had the last packets of their
