@@ -207,8 +207,9 @@ impl Driver {
     /// Takes transmits and events out of the protocol. Returns whether it has more to send than
     /// fits into one turn.
     fn drain(&self, state: &mut State, now: Instant, scratch: &mut Scratch, blocked: bool) -> bool {
+        let max_segments = self.shared.udp.max_segments();
         loop {
-            let all_sent = !blocked && self.drain_transmits(state, now, &mut scratch.outbox);
+            let all_sent = !blocked && state.take_transmits(now, max_segments, &mut scratch.outbox);
             state.drain_events(&self.shared, &mut scratch.notices);
             if !all_sent {
                 return !blocked;
@@ -219,18 +220,6 @@ impl Driver {
                 return false;
             }
         }
-    }
-
-    /// Takes transmits until `outbox` is full. Returns whether these were all.
-    fn drain_transmits(&self, state: &mut State, now: Instant, outbox: &mut Outbox) -> bool {
-        let max_segments = self.shared.udp.max_segments();
-        while !outbox.is_full() {
-            match state.machine.poll_transmit(now, max_segments, &mut outbox.bytes) {
-                Some(batch) => outbox.push(batch),
-                None => return true,
-            }
-        }
-        false
     }
 }
 

@@ -114,6 +114,15 @@ impl Machine {
         }
     }
 
+    /// Whether there are events to [poll](Self::poll_event).
+    pub(crate) fn has_events(&self) -> bool {
+        match self {
+            Self::Udp(endpoint) => endpoint.has_events(),
+            #[cfg(feature = "quic")]
+            Self::Quic(machine) => machine.has_events(),
+        }
+    }
+
     /// The next event of SRT, if any.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         match self {

@@ -194,6 +194,10 @@ impl QuicMachine {
         Some(Batch { remote, size, segment_size })
     }
 
+    pub(crate) fn has_events(&self) -> bool {
+        self.srt.has_events()
+    }
+
     /// The next event of SRT. Events of QUIC go to the log.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         loop {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use crate::bursts::Bursts;
+use crate::bursts::{Bursts, Sender};
 use crate::deliveries::{Deliveries, GROUP};
 use crate::turn_size::TurnSize;
 
@@ -16,8 +16,8 @@ use crate::turn_size::TurnSize;
 /// them a second. A stream of 10 Mb/s has a thousand packets a second, so it is on time. Turns that
 /// calls of the application cause run in a task that is awake already; they are delayed only beyond
 /// 10,000 a second, since a wake-up costs more than several such turns, and for [bursts](Bursts) of
-/// another thread. Messages of faster streams are delivered [together](Deliveries). A [high
-/// load](TurnSize) has more turns.
+/// another thread, which sends single messages by itself. Messages of faster streams are delivered
+/// [together](Deliveries). A [high load](TurnSize) has more turns.
 ///
 /// Turns at a lower rate happen at their exact time: a quiet driver saves up a few turns for a
 /// burst.
@@ -84,8 +84,8 @@ impl Limit {
     }
 }
 
-/// The action that brings about the driver's next turn.
-#[derive(Debug, Eq, PartialEq)]
+/// The action that follows from a turn or a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     /// Nothing.
     None,
@@ -93,6 +93,8 @@ pub(crate) enum Action {
     SetAlarm(Instant),
     /// Wake the driver.
     Wake,
+    /// Send what is due on the calling thread.
+    Send,
 }
 
 impl Default for Schedule {
@@ -165,28 +167,47 @@ impl Schedule {
     pub(crate) fn advance(&mut self, now: Instant, work: Work) -> Action {
         // A call that makes nothing due now is like any other wake-up. Deliveries become due by
         // themselves.
-        let is_call = work.due <= now && !work.is_delivery;
-        let least = if is_call { self.least_after_call(now) } else { self.least(work) };
-        let due = work.due.max(least);
+        match work.due <= now && !work.is_delivery {
+            true => self.advance_call(now),
+            false => self.advance_timer(now, work),
+        }
+    }
+
+    /// Decides who sends what a call has made due.
+    fn advance_call(&mut self, now: Instant) -> Action {
+        let sender = self.bursts.note_call(now);
+        if self.blocked || self.next.is_some_and(|next| next <= now) {
+            return Action::None;
+        }
+        if self.calls.on_grid {
+            let action = self.bring_forward(now, self.calls.ready.max(now));
+            if action == Action::Wake {
+                self.calls.count(now);
+            }
+            return action;
+        }
+        match sender {
+            Sender::Caller if self.calls.ready <= now => {
+                self.calls.count(now);
+                Action::Send
+            }
+            Sender::Caller => self.bring_forward(now, self.calls.ready),
+            Sender::Driver(wait) => self.bring_forward(now, self.calls.ready.max(now + wait)),
+        }
+    }
+
+    /// Reschedules the next turn for work that is due later than now, or is a timer or a delivery.
+    pub(crate) fn advance_timer(&mut self, now: Instant, work: Work) -> Action {
+        self.bring_forward(now, work.due.max(self.least(work)))
+    }
+
+    /// Lets the next turn be at `due`, if it is not before.
+    fn bring_forward(&mut self, now: Instant, due: Instant) -> Action {
         if self.blocked || self.next.is_some_and(|next| next <= due) {
             return Action::None;
         }
         self.next = Some(due);
-        let action = self.wake_at(now, due);
-        if action == Action::Wake && self.calls.on_grid {
-            self.calls.count(now);
-        }
-        action
-    }
-
-    /// The earliest time of a turn for a call at `now`.
-    fn least_after_call(&mut self, now: Instant) -> Instant {
-        let wait = self.bursts.note_call();
-        if wait.is_zero() || self.calls.on_grid {
-            self.calls.ready
-        } else {
-            self.calls.ready.max(now + wait)
-        }
+        self.wake_at(now, due)
     }
 
     /// The earliest time of a wake-up for `work`.
@@ -350,24 +371,56 @@ mod tests {
         assert_eq!(schedule.hurry(micros(12)), Action::Wake);
     }
 
+    /// A turn of a driver with a thread of its own, after which nothing is due.
+    fn turn_of_another_thread(schedule: &mut Schedule, now: Instant) {
+        let turn = || {
+            schedule.begin(now);
+            schedule.end(now, None, false)
+        };
+        let action = thread::scope(|scope| scope.spawn(turn).join()).expect("no panic");
+        assert_eq!(action, Action::None);
+    }
+
     #[test]
-    fn the_driver_waits_for_a_burst_of_calls_of_another_thread() {
+    fn another_thread_sends_single_messages_and_leaves_bursts_to_the_driver() {
         let mut schedule = Schedule::default();
-        for burst in 0..10 {
+        turn_of_another_thread(&mut schedule, micros(0));
+        for message in 1..10 {
+            let now = micros(10_000 * message);
+            assert_eq!(advance(&mut schedule, now, now), Action::Send);
+        }
+        for burst in 10..20 {
             let now = micros(10_000 * burst);
             let after = now + Duration::from_micros(50);
-            let first = if burst == 0 { Action::Wake } else { Action::SetAlarm(after) };
-            assert_eq!(advance(&mut schedule, now, now), first, "burst {burst}");
-            for _ in 0..9 {
-                assert_eq!(advance(&mut schedule, now, now), Action::None);
-            }
-            let turn = || {
-                schedule.begin(after);
-                schedule.end(after, None, false)
-            };
-            let ended = thread::scope(|scope| scope.spawn(turn).join()).expect("no panic");
-            assert_eq!(ended, Action::None);
+            let mut actions = Vec::new();
+            (0..10).for_each(|_| actions.push(advance(&mut schedule, now, now)));
+            let alarms = actions.iter().filter(|&&action| action == Action::SetAlarm(after));
+            assert_eq!(alarms.count(), 1, "{actions:?}");
+            let sent = actions.iter().filter(|&&action| action == Action::Send).count();
+            assert_eq!(sent, if burst == 10 { 3 } else { 0 });
+            turn_of_another_thread(&mut schedule, after);
         }
+    }
+
+    #[test]
+    fn frequent_single_messages_are_sent_ten_thousand_times_a_second_at_most() {
+        let mut schedule = Schedule::default();
+        turn_of_another_thread(&mut schedule, micros(0));
+        let (mut sent, mut turns, mut turn) = (0, 0, None);
+        for call in 0..1_000 {
+            let now = micros(1_000 + 60 * call);
+            if let Some(at) = turn.take_if(|at| *at <= now) {
+                turn_of_another_thread(&mut schedule, at);
+                turns += 1;
+            }
+            match advance(&mut schedule, now, now) {
+                Action::Send => sent += 1,
+                Action::SetAlarm(at) => turn = Some(at),
+                Action::None => assert_ne!(turn, None),
+                Action::Wake => panic!("the alarm suffices"),
+            }
+        }
+        assert!((590..=600 + SAVED_TURNS).contains(&(sent + turns)), "{sent} and {turns}");
     }
 
     #[test]

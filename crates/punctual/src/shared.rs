@@ -1,5 +1,6 @@
 //! A UDP port, shared by its driver and its sockets.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use punctual_proto::Shard;
 use punctual_units::Instant;
 
 use crate::machine::Machine;
+use crate::outbox::Outbox;
 use crate::schedule::Action;
 use crate::state::State;
 use crate::statistics::PortStatistics;
@@ -87,8 +89,9 @@ impl Shared {
         all
     }
 
-    /// Makes a call of the application under the lock, and schedules the driver for the work that
-    /// follows from it.
+    /// Makes a call of the application under the lock. The calling thread or the driver sends what
+    /// it makes due, as [`Bursts`](crate::bursts::Bursts) decides; the driver is scheduled for all
+    /// other work that follows.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| match state.next_work() {
             Some(work) => state.schedule.advance(now, work),
@@ -111,8 +114,42 @@ impl Shared {
         let now = punctual_io::now();
         state.has_reached(now);
         let result = call(&mut state, now);
-        let driver = match then(&mut state, now) {
-            Action::None => None,
+        match then(&mut state, now) {
+            Action::Send => self.send(state, now),
+            action => self.act(state, action),
+        }
+        result
+    }
+
+    /// Sends what is due on the calling thread. It is left to the driver if that or another call
+    /// is sending just now, or if the socket takes nothing.
+    fn send(&self, mut state: MutexGuard<'_, State>, now: Instant) {
+        // Waiting for the transmitter while holding the state could be a deadlock.
+        let transmitter = self.transmitter.try_lock().ok().filter(|it| !it.has_backlog());
+        let Some(mut transmitter) = transmitter else {
+            let action = state.schedule.hurry(now);
+            return self.act(state, action);
+        };
+        let mut outbox = OUTBOX.take();
+        let all = state.take_transmits(now, self.udp.max_segments(), &mut outbox);
+        let action = match state.next_work() {
+            _ if !all || state.machine.has_events() => state.schedule.hurry(now),
+            None => Action::None,
+            Some(work) => state.schedule.advance_timer(now, work),
+        };
+        self.act(state, action);
+        let sent = transmitter.send(&mut outbox);
+        drop(transmitter);
+        OUTBOX.set(outbox);
+        if !sent {
+            self.call_and_wake(|_, _| ());
+        }
+    }
+
+    /// Does what causes the driver's next turn, and releases the lock.
+    fn act(&self, state: MutexGuard<'_, State>, action: Action) {
+        let driver = match action {
+            Action::None | Action::Send => None,
             Action::SetAlarm(at) => {
                 self.alarm.set(at);
                 None
@@ -123,7 +160,6 @@ impl Shared {
         if let Some(driver) = driver {
             driver.wake();
         }
-        result
     }
 
     /// Locks the state. A poisoned lock is used: the panic that caused it is reported where it
@@ -141,6 +177,11 @@ impl Shared {
     pub(crate) fn statistics(&self) -> MutexGuard<'_, PortStatistics> {
         self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+thread_local! {
+    /// The datagrams that a call sends. It is empty between calls.
+    static OUTBOX: Cell<Outbox> = Cell::default();
 }
 
 /// Keeps the driver of a port running, even without connections.

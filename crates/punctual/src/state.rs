@@ -16,6 +16,7 @@ use crate::listener::IncomingCall;
 use crate::machine::Machine;
 use crate::memory::{self, ConnectionPeak};
 use crate::notice::Notice;
+use crate::outbox::Outbox;
 use crate::schedule::{Schedule, Work};
 use crate::shared::{Handle, Shared};
 use crate::signals::Signals;
@@ -102,6 +103,22 @@ impl State {
         let wake_up = self.machine.poll_timeout();
         let delivery = self.machine.endpoint().next_delivery().map(WakeUp::At);
         Some(Work { due: wake_up.instant(self.reached)?, is_delivery: delivery == Some(wake_up) })
+    }
+
+    /// Takes transmits until `outbox` is full. Returns whether these were all.
+    pub(crate) fn take_transmits(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        outbox: &mut Outbox,
+    ) -> bool {
+        while !outbox.is_full() {
+            match self.machine.poll_transmit(now, max_segments, &mut outbox.bytes) {
+                Some(batch) => outbox.push(batch),
+                None => return true,
+            }
+        }
+        false
     }
 
     /// Passes a datagram to the protocol, with the time of its arrival or the latest time that the

@@ -57,8 +57,8 @@ impl Transmitter {
         all
     }
 
-    /// Sends all datagrams of `outbox`; those that the socket does not take become the backlog.
-    /// Returns whether it has taken all. There must be no backlog.
+    /// Sends all datagrams of `outbox`. If the socket does not take all, the rest becomes the
+    /// backlog, and the result is false. There must be no backlog before.
     pub(crate) fn send(&mut self, outbox: &mut Outbox) -> bool {
         debug_assert!(!self.has_backlog(), "the backlog is sent first");
         let all = self.flush(outbox);

@@ -185,6 +185,11 @@ impl SrtEndpoint {
         self.handle_quic_events(now);
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has an event.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty() || self.srt.has_events()
+    }
+
     /// The next event, if any.
     pub fn poll_event(&mut self) -> Option<SrtEvent> {
         self.events.pop_front().or_else(|| self.srt.poll_event().map(SrtEvent::Srt))

@@ -92,6 +92,11 @@ impl Endpoint {
         self.callers.handle_timeout(now, &mut self.connections);
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has an event.
+    pub fn has_events(&self) -> bool {
+        self.connections.has_events()
+    }
+
     /// The next event, if any.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.connections.poll_event()

@@ -9,6 +9,9 @@ use punctual::{
     Bitrate, BufferSize, Error, Listener, MaxBandwidth, Outgoing, PortStatistics, SendOptions,
     Socket, now,
 };
+use tokio::runtime;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn all_messages_arrive_in_order_both_ways() {
@@ -185,6 +188,39 @@ async fn no_wake_up_is_lost_between_threads() {
     .await;
     drop(a);
     within(echo).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_single_message_does_not_need_the_drivers_thread() {
+    let listener = Listener::bind(local(), prompt()).await.unwrap();
+    let remote = listener.local_addr();
+    let other = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let other = other.unwrap();
+    let call = other.spawn(Socket::connect(remote, prompt()));
+    let (a, b) = within(async { tokio::join!(call, listener.accept()) }).await;
+    let (a, b) = (a.unwrap().unwrap(), b.unwrap());
+    let (is_busy, busy) = oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    other.spawn(async move {
+        is_busy.send(()).unwrap();
+        released.recv()
+    });
+    within(busy).await.unwrap();
+    let turns = a.port_statistics().turns;
+    within(async {
+        // The first message comes perhaps too soon after a turn, so that it is left to the driver.
+        loop {
+            assert!(a.try_send(&message(7)).unwrap());
+            if let Ok(received) = timeout(Duration::from_millis(5), b.recv()).await {
+                assert_eq!(received.unwrap().payload, message(7));
+                break;
+            }
+        }
+    })
+    .await;
+    assert_eq!(a.port_statistics().turns, turns);
+    drop(release);
+    other.shutdown_background();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

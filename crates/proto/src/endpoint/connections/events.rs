@@ -38,6 +38,10 @@ impl Events {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn pop(&mut self) -> Option<Event> {
         self.0.pop_front()
     }

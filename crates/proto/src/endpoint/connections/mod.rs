@@ -344,6 +344,10 @@ impl Connections {
         self.events.push(event);
     }
 
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The next event, if any.
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
