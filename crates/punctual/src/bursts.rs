@@ -5,38 +5,34 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Decides who sends what a call has made due.
+/// Tells single calls from bursts of calls: a thread of the application sends a batch of messages,
+/// one by one.
 ///
-/// A single message is sent by the thread that calls: to wake the driver for it would take longer
-/// than to send it.
-///
-/// A thread that has a batch of messages sends them one by one, in a burst of calls. These messages
-/// are sent by the driver, with few system calls. It waits for [`BURST`] after the first call, if
-/// the calls before were a burst too: woken at once, it would send one or two messages, compete
-/// with the other calls for the lock of the port, and wake up once more for what they have
-/// submitted.
-///
-/// After calls of its own thread the driver does not wait: it has its turn when that thread has
-/// made them all.
+/// Two calls less than [`PAUSE`] apart belong to the same burst. A burst is recognised at its
+/// [fourth call](LEAST_CALLS); if the calls before a pause were a burst, so are those after it.
 #[derive(Debug, Default)]
 pub(crate) struct Bursts {
     /// The thread of the driver's last turn.
     driver: Option<Thread>,
     /// When another thread called last.
     last: Instant,
-    /// The number of calls up to that one, each less than [`BURST`] after the one before.
+    /// The number of its calls since the last pause.
     calls: u32,
-    /// Whether the calls before these were a burst.
-    expected: bool,
+    /// The number of calls between the last two pauses.
+    before: u32,
 }
 
-/// The sender of the packets that a call has made due.
+/// A call that gives something to send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sender {
-    /// The calling thread, at once.
-    Caller,
-    /// The driver, after this time.
-    Driver(Duration),
+pub(crate) enum Call {
+    /// A call on the driver's own thread. That thread runs the driver when it has made all calls.
+    OwnThread,
+    /// A single call of another thread.
+    Single,
+    /// One of a burst of another thread.
+    InBurst,
+    /// The same, in a burst of several [batches](BATCH): the last of its batch.
+    EndsBatch,
 }
 
 impl Bursts {
@@ -45,22 +41,25 @@ impl Bursts {
         self.driver = Some(Thread::current());
     }
 
-    /// Takes note of a call on the current thread that gives something to send, and returns who
-    /// sends it.
-    pub(crate) fn note_call(&mut self, now: Instant) -> Sender {
+    /// Takes note of a call on the current thread that gives something to send.
+    pub(crate) fn note_call(&mut self, now: Instant) -> Call {
         // Before its first turn, the driver is woken as if the call came from its own thread.
         if self.driver.is_none_or(|driver| driver == Thread::current()) {
-            return Sender::Driver(Duration::ZERO);
+            return Call::OwnThread;
         }
-        if now.saturating_since(self.last) >= BURST {
-            self.expected = self.calls >= LEAST_CALLS;
+        if now.saturating_since(self.last) >= PAUSE {
+            self.before = self.calls;
             self.calls = 0;
         }
         self.last = now;
         self.calls = self.calls.saturating_add(1);
-        match self.expected || self.calls >= LEAST_CALLS {
-            true => Sender::Driver(BURST),
-            false => Sender::Caller,
+        let length = self.before.max(self.calls);
+        if length < LEAST_CALLS {
+            Call::Single
+        } else if length >= 2 * BATCH && self.calls.is_multiple_of(BATCH) {
+            Call::EndsBatch
+        } else {
+            Call::InBurst
         }
     }
 }
@@ -81,9 +80,11 @@ impl Thread {
 
 /// The least number of calls that are a burst.
 const LEAST_CALLS: u32 = 4;
-/// The time for which the driver waits, and the least time between two bursts. The 47 messages of a
-/// millisecond of 500 Mb/s take less.
-const BURST: Duration = Duration::from_micros(50);
+/// The least time between two bursts.
+const PAUSE: Duration = Duration::from_micros(50);
+/// The number of messages of a batch: with payloads of 1316 bytes, as many as one system call sends
+/// ([`UdpSocket::max_segments`](punctual_io::UdpSocket::max_segments)).
+const BATCH: u32 = 44;
 
 #[cfg(test)]
 mod tests {
@@ -99,37 +100,29 @@ mod tests {
     }
 
     /// `count` calls a microsecond apart, the first at this millisecond.
-    fn calls(bursts: &mut Bursts, millis: u64, count: u64) -> Vec<Sender> {
+    fn calls(bursts: &mut Bursts, millis: u64, count: u64) -> Vec<Call> {
         let start = Instant::from_millis(1_000 + millis);
         (0..count).map(|at| bursts.note_call(start + Duration::from_micros(at))).collect()
     }
 
-    const WAITS: Sender = Sender::Driver(BURST);
-
     #[test]
-    fn single_messages_are_sent_by_their_threads() {
+    fn fewer_than_four_calls_are_single_calls() {
         let mut bursts = bursts();
         for millis in 0..9 {
-            assert_eq!(calls(&mut bursts, millis, 3), [Sender::Caller; 3]);
+            assert_eq!(calls(&mut bursts, millis, 3), [Call::Single; 3]);
         }
     }
 
     #[test]
-    fn a_burst_is_noticed_at_its_fourth_call_and_then_expected() {
+    fn a_burst_is_recognised_at_its_fourth_call_and_then_expected() {
         let mut bursts = bursts();
-        assert_eq!(calls(&mut bursts, 0, 3), [Sender::Caller; 3]);
-        assert_eq!(bursts.note_call(Instant::from_millis(1_000)), WAITS);
+        let [single, burst] = [Call::Single, Call::InBurst];
+        assert_eq!(calls(&mut bursts, 0, 5), [single, single, single, burst, burst]);
         for millis in 1..9 {
-            assert_eq!(calls(&mut bursts, millis, 4), [WAITS; 4]);
+            assert_eq!(calls(&mut bursts, millis, 4), [burst; 4]);
         }
-    }
-
-    #[test]
-    fn a_single_message_ends_the_expectation_of_bursts() {
-        let mut bursts = bursts();
-        calls(&mut bursts, 0, 20);
-        assert_eq!(calls(&mut bursts, 1, 1), [WAITS]);
-        assert_eq!(calls(&mut bursts, 2, 1), [Sender::Caller]);
+        assert_eq!(calls(&mut bursts, 9, 1), [burst]);
+        assert_eq!(calls(&mut bursts, 10, 1), [single]);
     }
 
     #[test]
@@ -137,18 +130,33 @@ mod tests {
         let mut bursts = bursts();
         let mut now = Instant::from_millis(1_000);
         let mut call = || {
-            now += BURST - Duration::from_micros(1);
+            now += PAUSE - Duration::from_micros(1);
             bursts.note_call(now)
         };
-        (0..3).for_each(|_| assert_eq!(call(), Sender::Caller));
-        (0..99).for_each(|_| assert_eq!(call(), WAITS));
+        (0..3).for_each(|_| assert_eq!(call(), Call::Single));
+        (3..BATCH).for_each(|_| assert_eq!(call(), Call::InBurst));
+        (0..3).for_each(|_| assert_ne!(call(), Call::Single));
     }
 
     #[test]
-    fn what_calls_of_the_drivers_own_thread_submit_does_not_wait() {
+    fn a_burst_of_several_batches_is_divided() {
+        let mut bursts = bursts();
+        calls(&mut bursts, 0, 87);
+        assert!(!calls(&mut bursts, 1, 87).contains(&Call::EndsBatch), "less than two batches");
+        calls(&mut bursts, 2, 88);
+        for millis in 3..9 {
+            let made = calls(&mut bursts, millis, 100);
+            let ends = (1..).zip(&made).filter(|(_, call)| **call == Call::EndsBatch);
+            assert_eq!(ends.map(|(number, _)| number).collect::<Vec<_>>(), [44, 88]);
+            assert!(!made.contains(&Call::Single));
+        }
+    }
+
+    #[test]
+    fn calls_of_the_drivers_own_thread_are_no_burst() {
         let mut bursts = Bursts::default();
         for millis in 0..9 {
-            assert_eq!(calls(&mut bursts, millis, 20), [Sender::Driver(Duration::ZERO); 20]);
+            assert_eq!(calls(&mut bursts, millis, 20), [Call::OwnThread; 20]);
             bursts.turn_begins();
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use crate::bursts::{Bursts, Sender};
+use crate::bursts::{Bursts, Call};
 use crate::deliveries::{Deliveries, GROUP};
 use crate::turn_size::TurnSize;
 
@@ -15,9 +15,15 @@ use crate::turn_size::TurnSize;
 /// Turns for which the driver would have to wake up are delayed when there are more than 2,500 of
 /// them a second. A stream of 10 Mb/s has a thousand packets a second, so it is on time. Turns that
 /// calls of the application cause run in a task that is awake already; they are delayed only beyond
-/// 10,000 a second, since a wake-up costs more than several such turns, and for [bursts](Bursts) of
-/// another thread, which sends single messages by itself. Messages of faster streams are delivered
-/// [together](Deliveries). A [high load](TurnSize) has more turns.
+/// 10,000 a second, since a wake-up costs more than several such turns. Messages of faster streams
+/// are delivered [together](Deliveries). A [high load](TurnSize) has more turns.
+///
+/// Another thread than the driver's sends a single message by itself: to wake the driver for it
+/// would take longer than to send it. The driver sends the messages of a [burst](Bursts). It waits
+/// for the [length](BURST) of a usual one: woken at once, it would send one or two messages,
+/// compete with the other calls for the lock of the port, and wake up once more for the messages
+/// that they have submitted. Of a long burst, the thread sends each full batch by itself, which
+/// costs less than to hand it over.
 ///
 /// Turns at a lower rate happen at their exact time: a quiet driver saves up a few turns for a
 /// burst.
@@ -35,6 +41,8 @@ pub(crate) struct Schedule {
     size: TurnSize,
     /// The next turn, unless a datagram causes an earlier one; `None` for never.
     next: Option<Instant>,
+    /// The turn that sends the messages of a burst, if that is earlier.
+    burst: Option<Instant>,
     /// The instant to which the alarm is set.
     alarm: Option<Instant>,
     /// Whether the UDP socket takes no more datagrams for now.
@@ -113,6 +121,7 @@ impl Schedule {
             deliveries: Deliveries::new(coalesce),
             size: TurnSize::default(),
             next: None,
+            burst: None,
             alarm: None,
             blocked: false,
         }
@@ -148,6 +157,7 @@ impl Schedule {
     /// causes it.
     pub(crate) fn end(&mut self, now: Instant, work: Option<Work>, blocked: bool) -> Action {
         self.blocked = blocked;
+        self.burst = None;
         self.next = work.map(|work| {
             if work.is_delivery {
                 self.deliveries.plan(now, work.due, self.wake_ups.ready, &self.size);
@@ -175,39 +185,61 @@ impl Schedule {
 
     /// Decides who sends what a call has made due.
     fn advance_call(&mut self, now: Instant) -> Action {
-        let sender = self.bursts.note_call(now);
-        if self.blocked || self.next.is_some_and(|next| next <= now) {
-            return Action::None;
-        }
-        if self.calls.on_grid {
-            let action = self.bring_forward(now, self.calls.ready.max(now));
-            if action == Action::Wake {
-                self.calls.count(now);
+        let call = self.bursts.note_call(now);
+        let is_due = self.next.is_some_and(|next| next <= now);
+        match call {
+            _ if self.blocked => Action::None,
+            _ if self.calls.on_grid => {
+                let action = self.bring_forward(now, self.calls.ready.max(now));
+                if action == Action::Wake {
+                    self.calls.count(now);
+                }
+                action
             }
-            return action;
-        }
-        match sender {
-            Sender::Caller if self.calls.ready <= now => {
+            Call::EndsBatch => Action::Send,
+            Call::Single if !is_due && self.calls.ready <= now => {
                 self.calls.count(now);
                 Action::Send
             }
-            Sender::Caller => self.bring_forward(now, self.calls.ready),
-            Sender::Driver(wait) => self.bring_forward(now, self.calls.ready.max(now + wait)),
+            Call::Single | Call::OwnThread => self.bring_forward(now, self.calls.ready.max(now)),
+            Call::InBurst => self.collect(now, self.calls.ready.max(now + BURST)),
         }
     }
 
     /// Reschedules the next turn for work that is due later than now, or is a timer or a delivery.
-    pub(crate) fn advance_timer(&mut self, now: Instant, work: Work) -> Action {
+    fn advance_timer(&mut self, now: Instant, work: Work) -> Action {
         self.bring_forward(now, work.due.max(self.least(work)))
     }
 
     /// Lets the next turn be at `due`, if it is not before.
     fn bring_forward(&mut self, now: Instant, due: Instant) -> Action {
-        if self.blocked || self.next.is_some_and(|next| next <= due) {
+        let is_before = |turn: Option<Instant>| turn.is_some_and(|turn| turn <= due);
+        if self.blocked || is_before(self.next) || is_before(self.burst) {
             return Action::None;
         }
         self.next = Some(due);
         self.wake_at(now, due)
+    }
+
+    /// Lets a turn at `due` send the messages of a burst that are not sent before.
+    fn collect(&mut self, now: Instant, due: Instant) -> Action {
+        if self.burst.is_some() || self.next.is_some_and(|next| next <= due) {
+            return Action::None;
+        }
+        self.burst = Some(due);
+        self.wake_at(now, due)
+    }
+
+    /// Reschedules the next turn after the calling thread has taken out all that was due. `work` is
+    /// the next work.
+    pub(crate) fn sent(&mut self, now: Instant, work: Option<Work>) -> Action {
+        self.burst = None;
+        let due = work.map(|work| work.due.max(self.least(work)));
+        self.next = self.next.into_iter().chain(due).min();
+        match self.next {
+            None => Action::None,
+            Some(next) => self.wake_at(now, next),
+        }
     }
 
     /// The earliest time of a wake-up for `work`.
@@ -252,6 +284,9 @@ impl Schedule {
 const WAKE_UP_GRAIN: Duration = Duration::from_micros(400);
 /// The mean time between turns under load that calls of the application cause.
 const CALL_GRAIN: Duration = Duration::from_micros(100);
+/// The time for which the driver waits for the rest of a burst. The 47 messages of a millisecond of
+/// 500 Mb/s take less.
+const BURST: Duration = Duration::from_micros(50);
 /// The number of turns that may follow each other without delay after a quiet time.
 const SAVED_TURNS: u32 = 4;
 /// An alarm is near if at most this number of turns fits before it.
@@ -400,6 +435,26 @@ mod tests {
             assert_eq!(sent, if burst == 10 { 3 } else { 0 });
             turn_of_another_thread(&mut schedule, after);
         }
+    }
+
+    #[test]
+    fn the_driver_does_not_wake_up_for_a_batch_that_the_thread_has_sent() {
+        let mut schedule = Schedule::default();
+        turn_of_another_thread(&mut schedule, micros(0));
+        let (keepalive, ack) = (micros(1_000_000), micros(205_000));
+        let burst = |schedule: &mut Schedule, now: Instant| {
+            let calls = (0..100).map(|_| advance(schedule, now, now));
+            calls.filter(|action| *action != Action::None).collect::<Vec<_>>()
+        };
+        burst(&mut schedule, micros(100_000));
+        turn_of_another_thread(&mut schedule, micros(100_050));
+        let now = micros(200_000);
+        assert_eq!(burst(&mut schedule, now)[1..], [Action::Send; 2]);
+        assert_eq!(schedule.sent(now, work(ack)), Action::SetAlarm(ack));
+        assert_eq!(schedule.sent(now, work(keepalive)), Action::None, "the ACK is still due");
+        let after = now + BURST;
+        assert_eq!(advance(&mut schedule, now, now), Action::SetAlarm(after), "the next burst");
+        assert_eq!(schedule.sent(now, work(keepalive)), Action::SetAlarm(ack));
     }
 
     #[test]

@@ -134,8 +134,7 @@ impl Shared {
         let all = state.take_transmits(now, self.udp.max_segments(), &mut outbox);
         let action = match state.next_work() {
             _ if !all || state.machine.has_events() => state.schedule.hurry(now),
-            None => Action::None,
-            Some(work) => state.schedule.advance_timer(now, work),
+            work => state.schedule.sent(now, work),
         };
         self.act(state, action);
         let sent = transmitter.send(&mut outbox);
