@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use punctual_sockets::{Code, Defaults, Failure, Library, OpenSocket, RememberedSocket};
+use punctual_sockets::{
+    Code, Defaults, Failure, Library, OpenSocket, RememberedSocket, SocketState,
+};
 
 use crate::{exit, fork, log, texts, trace};
 
@@ -95,9 +97,23 @@ thread_local! {
 /// A socket for a call that sends or receives.
 pub(crate) fn open_socket(id: i32) -> Result<OpenSocket, Failure> {
     check_process()?;
+    last_socket(id).map_or_else(|| look_up(id), Ok)
+}
+
+/// The state of a socket. Errors: the process is a child of one that used the library.
+pub(crate) fn socket_state(id: i32) -> Result<SocketState, Failure> {
+    check_process()?;
+    if let Some(last) = last_socket(id) {
+        return Ok(last.state());
+    }
+    let library = LIBRARY.read().unwrap_or_else(PoisonError::into_inner);
+    Ok(library.as_ref().map_or(SocketState::Nonexistent, |library| library.state(id)))
+}
+
+/// The socket of this thread's last call that sent or received, if it has this number and is open.
+fn last_socket(id: i32) -> Option<OpenSocket> {
     // A thread that ends has no memory of its last socket.
-    let last = LAST.try_with(|last| last.borrow().as_ref()?.open(id)).ok().flatten();
-    last.map_or_else(|| look_up(id), Ok)
+    LAST.try_with(|last| last.borrow().as_ref()?.open(id)).ok().flatten()
 }
 
 fn look_up(id: i32) -> Result<OpenSocket, Failure> {

@@ -85,8 +85,7 @@ pub extern "C" fn srt_close(socket: SocketId) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_getsockstate(socket: SocketId) -> c_int {
     quietly(SocketState::Nonexistent as c_int, || {
-        let library = library::present().ok().flatten();
-        library.map_or(SocketState::Nonexistent, |library| library.state(socket)) as c_int
+        library::socket_state(socket).unwrap_or(SocketState::Nonexistent) as c_int
     })
 }
 

@@ -1,7 +1,5 @@
 //! The state of a port: its protocol machine, its connections, and its schedule.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
@@ -10,6 +8,7 @@ use std::time::Duration;
 use punctual_io::Datagram;
 use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, WakeUp};
 use punctual_units::Instant;
+use rustc_hash::FxHashMap;
 
 use crate::accept::AcceptQueue;
 use crate::listener::IncomingCall;
@@ -30,8 +29,9 @@ pub(crate) struct State {
     pub(crate) machine: Machine,
     /// The latest time that the protocol was called with.
     reached: Instant,
-    /// Every connection of the endpoint.
-    connections: HashMap<ConnectionId, Connection, BuildHasherDefault<IdHasher>>,
+    /// Every connection of the endpoint. No peer chooses the numbers, so their hash need not resist
+    /// attacks.
+    connections: FxHashMap<ConnectionId, Connection>,
     /// The number of [`Handle`]s.
     pub(crate) handles: usize,
     /// The queue of waiting callers, while there is a listener.
@@ -77,7 +77,7 @@ impl State {
         Self {
             machine,
             reached: Instant::ORIGIN,
-            connections: HashMap::default(),
+            connections: FxHashMap::default(),
             handles: 0,
             callers: None,
             releases: Vec::new(),
@@ -301,27 +301,5 @@ impl State {
                 callers.signal();
             }
         }
-    }
-}
-
-/// Hashes the numbers that the endpoint gives its connections. No peer chooses them, so it need not
-/// resist attacks.
-#[derive(Debug, Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing; the hash table uses the high and the low bits.
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

@@ -1,6 +1,5 @@
 //! The library: its sockets, event sets and threads.
 
-use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -9,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use bytes::buf::UninitSlice;
+use rustc_hash::FxHashMap;
 
 use crate::code::{Code, Failure};
 use crate::event_set::EventSet;
@@ -43,10 +43,10 @@ const GOODBYE: Duration = Duration::from_millis(300);
 /// The sockets and event sets of a program, and the threads that drive them.
 #[derive(Debug)]
 pub struct Library {
-    sockets: RwLock<BTreeMap<i32, Arc<Socket>>>,
+    sockets: RwLock<FxHashMap<i32, Arc<Socket>>>,
     /// The links of groups, with their groups.
-    links: RwLock<BTreeMap<i32, i32>>,
-    sets: RwLock<BTreeMap<i32, Arc<EventSet>>>,
+    links: RwLock<FxHashMap<i32, i32>>,
+    sets: RwLock<FxHashMap<i32, Arc<EventSet>>>,
     next_socket: AtomicI32,
     next_set: AtomicI32,
     ports: Ports,
@@ -81,6 +81,11 @@ impl OpenSocket {
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
         self.0.receive(UninitSlice::uninit(buffer), control)
+    }
+
+    /// The state of the socket.
+    pub fn state(&self) -> SocketState {
+        self.0.state()
     }
 
     /// A key to find the socket again without a look-up.

@@ -1,10 +1,10 @@
 //! The table of an endpoint's connections.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
 use punctual_wire::SocketId;
+use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use super::departed::Call;
@@ -47,7 +47,8 @@ pub(super) struct ConnectionTable {
     shard: Shard,
     slots: Slab<Slot>,
     next_serial: u64,
-    by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
+    /// This endpoint drew the socket IDs at random, so no attacker can choose colliding ones.
+    by_socket: FxHashMap<SocketId, usize>,
     /// Accepted connections, by the caller's path and socket ID.
     by_caller: BTreeMap<(PathId, SocketId), usize>,
     /// The newest rendezvous by each path, under way or not.
@@ -62,7 +63,7 @@ impl ConnectionTable {
             shard,
             slots: Slab::new(),
             next_serial: 0,
-            by_socket: HashMap::default(),
+            by_socket: FxHashMap::default(),
             by_caller: BTreeMap::new(),
             by_rendezvous: BTreeMap::new(),
         }
@@ -186,28 +187,6 @@ impl IndexMut<usize> for ConnectionTable {
     #[inline(always)]
     fn index_mut(&mut self, index: usize) -> &mut Slot {
         &mut self.slots[index]
-    }
-}
-
-/// Hashes socket IDs. This endpoint drew them at random, so that no attacker can choose colliding
-/// ones.
-#[derive(Debug, Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(byte.into());
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        // Fibonacci hashing: the high bits, which select the group, depend on all of the value's.
-        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
 
