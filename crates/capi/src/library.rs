@@ -1,7 +1,7 @@
 //! The one library of the process.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use punctual_sockets::{
     Code, Defaults, Failure, Library, OpenSocket, RememberedSocket, SocketState,
@@ -80,7 +80,7 @@ pub(crate) fn running() -> Result<Arc<Library>, Failure> {
 /// The library, if it runs.
 pub(crate) fn present() -> Result<Option<Arc<Library>>, Failure> {
     check_process()?;
-    Ok(LIBRARY.read().unwrap_or_else(PoisonError::into_inner).clone())
+    Ok(read().clone())
 }
 
 /// The library for a call on a socket. If it does not run, there is no such socket.
@@ -100,14 +100,15 @@ pub(crate) fn open_socket(id: i32) -> Result<OpenSocket, Failure> {
     last_socket(id).map_or_else(|| look_up(id), Ok)
 }
 
-/// The state of a socket. Errors: the process is a child of one that used the library.
-pub(crate) fn socket_state(id: i32) -> Result<SocketState, Failure> {
-    check_process()?;
-    if let Some(last) = last_socket(id) {
-        return Ok(last.state());
+/// The state of a socket. In a child of a process that used the library there is none.
+pub(crate) fn socket_state(id: i32) -> SocketState {
+    if fork::is_child() {
+        return SocketState::Nonexistent;
     }
-    let library = LIBRARY.read().unwrap_or_else(PoisonError::into_inner);
-    Ok(library.as_ref().map_or(SocketState::Nonexistent, |library| library.state(id)))
+    if let Some(last) = last_socket(id) {
+        return last.state();
+    }
+    read().as_ref().map_or(SocketState::Nonexistent, |library| library.state(id))
 }
 
 /// The socket of this thread's last call that sent or received, if it has this number and is open.
@@ -117,11 +118,15 @@ fn last_socket(id: i32) -> Option<OpenSocket> {
 }
 
 fn look_up(id: i32) -> Result<OpenSocket, Failure> {
-    let library = LIBRARY.read().unwrap_or_else(PoisonError::into_inner);
+    let library = read();
     // The library itself is not cloned for each call: that would cost more than the look-up.
     let open = library.as_ref().ok_or(Code::InvalidSocket)?.open_socket(id)?;
     let _ = LAST.try_with(|last| last.replace(Some(open.remember())));
     Ok(open)
+}
+
+fn read() -> RwLockReadGuard<'static, Option<Arc<Library>>> {
+    LIBRARY.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fails in a child of a process that used the library.

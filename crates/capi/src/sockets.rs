@@ -84,9 +84,7 @@ pub extern "C" fn srt_close(socket: SocketId) -> c_int {
 /// The state of a socket.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_getsockstate(socket: SocketId) -> c_int {
-    quietly(SocketState::Nonexistent as c_int, || {
-        library::socket_state(socket).unwrap_or(SocketState::Nonexistent) as c_int
-    })
+    quietly(SocketState::Nonexistent as c_int, || library::socket_state(socket) as c_int)
 }
 
 /// The peer's address.

@@ -14,11 +14,11 @@ use punctual_units::Instant;
 pub(crate) struct Bursts {
     /// The thread of the driver's last turn.
     driver: Option<Thread>,
-    /// When another thread called last.
+    /// When a thread other than the driver's called last.
     last: Instant,
-    /// The number of its calls since the last pause.
+    /// The number of such calls since the last pause.
     calls: u32,
-    /// The number of calls between the last two pauses.
+    /// The number of such calls between the last two pauses.
     before: u32,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Call {
     Single,
     /// One of a burst of another thread.
     InBurst,
-    /// The same, in a burst of several [batches](BATCH): the last of its batch.
+    /// One of a burst of several [batches](BATCH), the last of its batch.
     EndsBatch,
 }
 

@@ -1,9 +1,9 @@
 //! The task that drives a UDP port.
 //!
-//! A turn of the driver: it receives a batch of datagrams; under the lock, it passes them to the
-//! protocol, handles what is due, and takes the protocol's transmits and events; then it sends,
-//! notifies the tasks that wait, and sleeps until a datagram comes, something is due, or a call of
-//! the application makes something due.
+//! A turn of the driver, which holds the transmitter: it receives a batch of datagrams; under the
+//! lock of the state, it passes them to the protocol, handles what is due, and takes the protocol's
+//! transmits and events; then it sends. After that it notifies the tasks that wait, and sleeps
+//! until a datagram comes, something is due, or a call of the application makes something due.
 
 use std::cell::Cell;
 use std::pin::Pin;

@@ -34,7 +34,8 @@ use crate::turn_size::TurnSize;
 pub(crate) struct Schedule {
     /// Limits the rate of turns for which the driver wakes up.
     wake_ups: Limit,
-    /// Limits the rate of turns that calls of the application cause.
+    /// Limits the rate of turns that calls of the application cause, and of calls that send a
+    /// single message by themselves.
     calls: Limit,
     bursts: Bursts,
     deliveries: Deliveries,
@@ -81,7 +82,7 @@ impl Limit {
         }
     }
 
-    /// Counts a turn of any cause, which begins now.
+    /// Counts a turn of any cause, or a call that sends, which begins now.
     fn count(&mut self, now: Instant) {
         self.ready = if self.on_grid {
             now.next_multiple_of(self.grain)
@@ -164,13 +165,9 @@ impl Schedule {
             }
             // While the socket takes nothing, datagrams that wait to be sent would make every turn
             // due at once.
-            let least = if blocked { now + BLOCKED_GRAIN } else { self.least(work) };
-            work.due.max(least)
+            if blocked { work.due.max(now + BLOCKED_GRAIN) } else { self.turn_for(work) }
         });
-        match self.next {
-            None => Action::None,
-            Some(next) => self.wake_at(now, next),
-        }
+        self.wake_for_next(now)
     }
 
     /// Reschedules the next turn after a call between turns, since which `work` is the next work.
@@ -179,7 +176,7 @@ impl Schedule {
         // themselves.
         match work.due <= now && !work.is_delivery {
             true => self.advance_call(now),
-            false => self.advance_timer(now, work),
+            false => self.bring_forward(now, self.turn_for(work)),
         }
     }
 
@@ -206,11 +203,6 @@ impl Schedule {
         }
     }
 
-    /// Reschedules the next turn for work that is due later than now, or is a timer or a delivery.
-    fn advance_timer(&mut self, now: Instant, work: Work) -> Action {
-        self.bring_forward(now, work.due.max(self.least(work)))
-    }
-
     /// Lets the next turn be at `due`, if it is not before.
     fn bring_forward(&mut self, now: Instant, due: Instant) -> Action {
         let is_before = |turn: Option<Instant>| turn.is_some_and(|turn| turn <= due);
@@ -234,20 +226,15 @@ impl Schedule {
     /// the next work.
     pub(crate) fn sent(&mut self, now: Instant, work: Option<Work>) -> Action {
         self.burst = None;
-        let due = work.map(|work| work.due.max(self.least(work)));
-        self.next = self.next.into_iter().chain(due).min();
-        match self.next {
-            None => Action::None,
-            Some(next) => self.wake_at(now, next),
-        }
+        let turn = work.map(|work| self.turn_for(work));
+        self.next = self.next.into_iter().chain(turn).min();
+        self.wake_for_next(now)
     }
 
-    /// The earliest time of a wake-up for `work`.
-    fn least(&self, work: Work) -> Instant {
-        match work.is_delivery {
-            true => self.wake_ups.ready.max(self.deliveries.held_until()),
-            false => self.wake_ups.ready,
-        }
+    /// The time of a turn for `work`.
+    fn turn_for(&self, work: Work) -> Instant {
+        let due = work.due.max(self.wake_ups.ready);
+        if work.is_delivery { due.max(self.deliveries.held_until()) } else { due }
     }
 
     /// Causes a turn now, since something happened that must not wait.
@@ -265,6 +252,10 @@ impl Schedule {
     fn serves(&self, now: Instant, alarm: Instant, next: Instant) -> bool {
         let is_far = alarm > now + NEAR_GRAINS * self.wake_ups.grain;
         now < alarm && (alarm == next || alarm < next && is_far)
+    }
+
+    fn wake_for_next(&mut self, now: Instant) -> Action {
+        self.next.map_or(Action::None, |next| self.wake_at(now, next))
     }
 
     fn wake_at(&mut self, now: Instant, next: Instant) -> Action {

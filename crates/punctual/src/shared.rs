@@ -90,8 +90,8 @@ impl Shared {
     }
 
     /// Makes a call of the application under the lock. The calling thread or the driver sends what
-    /// it makes due, as [`Bursts`](crate::bursts::Bursts) decides; the driver is scheduled for all
-    /// other work that follows.
+    /// it makes due, as [`Schedule`](crate::schedule::Schedule) decides; the driver is scheduled
+    /// for all other work that follows.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| match state.next_work() {
             Some(work) => state.schedule.advance(now, work),
@@ -132,9 +132,11 @@ impl Shared {
         };
         let mut outbox = OUTBOX.take();
         let all = state.take_transmits(now, self.udp.max_segments(), &mut outbox);
-        let action = match state.next_work() {
-            _ if !all || state.machine.has_events() => state.schedule.hurry(now),
-            work => state.schedule.sent(now, work),
+        let action = if all && !state.machine.has_events() {
+            let work = state.next_work();
+            state.schedule.sent(now, work)
+        } else {
+            state.schedule.hurry(now)
         };
         self.act(state, action);
         let sent = transmitter.send(&mut outbox);

@@ -12,8 +12,8 @@ use crate::statistics::PortStatistics;
 
 /// Sends the datagrams of a port.
 ///
-/// Datagrams leave in the order in which they were taken out of the protocol: the thread that takes
-/// them out holds the transmitter until it has sent them.
+/// The system gets datagrams in the order in which they were taken out of the protocol: the thread
+/// that takes them out holds the transmitter until it has sent them.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     udp: Arc<UdpSocket>,
@@ -39,7 +39,7 @@ impl Transmitter {
         }
     }
 
-    /// Whether the socket took nothing when it was last given datagrams.
+    /// Whether there are datagrams that the socket has not taken yet.
     pub(crate) fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }

@@ -344,6 +344,7 @@ impl Connections {
         self.events.push(event);
     }
 
+    /// Whether there are events to [poll](Self::poll_event).
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
