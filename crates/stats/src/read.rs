@@ -2,6 +2,7 @@
 //! srt-xtransmit's, told apart by their columns.
 
 mod json;
+mod lines;
 mod number;
 mod timepoint;
 
@@ -10,6 +11,7 @@ use std::fmt;
 pub use timepoint::parse_timepoint;
 
 use crate::FIELDS;
+use lines::{LeftOut, Lines};
 
 /// A file of statistics or metrics, read whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,12 +65,14 @@ impl StatsTable {
     ///
     /// Values that are missing or not finite are `None`. A last line that was cut off, as by a
     /// program that still writes, is left out with a warning. The header may be repeated, as by a
-    /// program that was started again.
+    /// program that was started again. Lines that are no rows, such as those of a log that goes to
+    /// the same file, are left out and counted in a warning. The fields may be separated by
+    /// semicolons or tabs, and have decimal commas then.
     ///
     /// # Errors
     ///
-    /// [`ReadStatsError`] when the columns are unknown, a line has more or fewer fields than the
-    /// header, a known column has something else than a number, or the text is not legal JSON.
+    /// [`ReadStatsError`] when the columns are unknown, every line has more or fewer fields than
+    /// the header, a known column has something else than a number, or the text is not legal JSON.
     pub fn parse(text: &str) -> Result<Self, ReadStatsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim_start().starts_with(['{', '[']) {
@@ -88,33 +92,27 @@ impl StatsTable {
     }
 
     fn from_csv(text: &str) -> Result<Self, ReadStatsError> {
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .from_reader(text.as_bytes());
-        let mut records = reader.records();
-        let header = match records.next() {
-            Some(record) => record.map_err(|error| ReadStatsError::csv(&error))?,
-            None => return Err(ReadStatsError::at(1, "the file is empty".to_owned())),
-        };
-        let mut rows = Rows::new(&header)?;
-        let cut = !text.ends_with('\n');
-        let mut records = records.peekable();
-        while let Some(record) = records.next() {
-            let record = record.map_err(|error| ReadStatsError::csv(&error))?;
-            if record == header || record.iter().all(str::is_empty) {
+        let mut lines = Lines::of(text);
+        let mut rows = lines.header()?;
+        let header = rows.names.clone();
+        let mut left_out = LeftOut::default();
+        while let Some((line, record)) = lines.next() {
+            if record.iter().eq(&header) {
                 continue;
             }
-            let line = record.position().map_or(0, csv::Position::line);
-            // Its last number may lack digits.
-            if cut && records.peek().is_none() {
+            // The last number of a line without an end may lack digits.
+            if lines.is_cut() {
                 let warning = format!("line {line}: the last line has no end; it was left out");
                 rows.table.warnings.push(warning);
                 break;
             }
-            rows.add(&record, line)?;
+            match record.len() == header.len() {
+                true => rows.add(&record, line)?,
+                false => left_out.add(line, record.len(), header.len()),
+            }
         }
+        let has_rows = !rows.table.connections.is_empty();
+        rows.table.warnings.extend(left_out.warning(has_rows)?);
         Ok(rows.finish())
     }
 
@@ -161,11 +159,6 @@ impl ConnectionRows {
 impl ReadStatsError {
     fn at(line: u64, what: String) -> Self {
         Self { line, column: None, what }
-    }
-
-    fn csv(error: &csv::Error) -> Self {
-        let line = error.position().map_or(0, csv::Position::line);
-        Self::at(line, format!("this is no CSV: {error}"))
     }
 }
 
@@ -218,17 +211,19 @@ impl Rows {
         Ok(Self { table, names, timepoint, time, id, peer, times_ms: Vec::new() })
     }
 
+    /// Adds a row, which has a field for each name.
     fn add(&mut self, record: &csv::StringRecord, line: u64) -> Result<(), ReadStatsError> {
-        if record.len() != self.names.len() {
-            let (found, expected) = (record.len(), self.names.len());
-            let what = format!("{found} fields, where the header has {expected}");
-            return Err(ReadStatsError::at(line, what));
-        }
         let id = self.id.map_or("", |index| &record[index]);
         let position = self.table.connections.iter().position(|rows| rows.id == id);
         let index = position.unwrap_or_else(|| self.open(id));
         if let Some(column) = self.peer {
             record[column].clone_into(&mut self.table.connections[index].peer);
+        }
+        if let Some(column) = self.timepoint
+            && self.time.is_some()
+            && parse_timepoint(&record[column]).is_none()
+        {
+            self.go_by_time(line, &record[column]);
         }
         let fault = |column: usize, what: String| ReadStatsError {
             line,
@@ -236,11 +231,14 @@ impl Rows {
             what,
         };
         if let Some(column) = self.timepoint {
-            let timepoint = parse_timepoint(&record[column]).ok_or_else(|| {
-                let text = &record[column];
-                fault(column, format!("`{text}` is no time such as 2022-04-14T17:46:13.44+0200"))
-            })?;
-            self.table.connections[index].timepoints_us.push(timepoint);
+            let text = &record[column];
+            match parse_timepoint(text) {
+                Some(timepoint) => self.table.connections[index].timepoints_us.push(timepoint),
+                None => {
+                    let form = "2022-04-14T17:46:13.44+0200";
+                    return Err(fault(column, format!("`{text}` is no time such as {form}")));
+                }
+            }
         }
         if let Some(column) = self.time {
             let time = number::parse(&record[column]).map_err(|what| fault(column, what))?;
@@ -258,6 +256,15 @@ impl Rows {
             self.table.connections[index].columns[column].1.push(value);
         }
         Ok(())
+    }
+
+    /// Takes the times of all rows from `Time`, because a `Timepoint` has an unknown form.
+    fn go_by_time(&mut self, line: u64, text: &str) {
+        self.timepoint = None;
+        self.table.connections.iter_mut().for_each(|rows| rows.timepoints_us.clear());
+        self.table.warnings.push(format!(
+            "line {line}: column Timepoint: `{text}` has no known form; the column Time is used"
+        ));
     }
 
     /// Begins a connection, and gives its place.

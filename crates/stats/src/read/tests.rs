@@ -88,6 +88,36 @@ fn a_last_line_that_is_cut_off_is_left_out_with_a_warning() {
 }
 
 #[test]
+fn lines_that_are_no_rows_are_left_out_and_counted() {
+    let text = "starting, with \"srt\n12:00 connected\nTime,msRTT\n0,1\nlost, \"late, gone\n10,2\n\
+                one more line\n20,3\n";
+    let table = StatsTable::parse(text).unwrap();
+    let expected = [Some(1.0), Some(2.0), Some(3.0)];
+    assert_eq!(table.connections[0].column("msRTT"), Some(&expected[..]));
+    let [warning] = &table.warnings[..] else { panic!("{:?}", table.warnings) };
+    assert!(warning.starts_with("2 lines are no rows and were left out; the first: line 5: "));
+}
+
+#[test]
+fn spreadsheets_files_are_read() {
+    let text = "\u{feff}Time;msRTT;peer\r\n0;1,5;10.0.0.1:9\r\n10;2,25;10.0.0.1:9\r\n";
+    let table = StatsTable::parse(text).unwrap();
+    assert_eq!(table.connections[0].column("msRTT"), Some(&[Some(1.5), Some(2.25)][..]));
+    assert_eq!(table.connections[0].peer, "10.0.0.1:9");
+    let table = StatsTable::parse("Time\tmsRTT\n0\t1.5\n").unwrap();
+    assert_eq!(table.connections[0].column("msRTT"), Some(&[Some(1.5)][..]));
+}
+
+#[test]
+fn a_timepoint_of_unknown_form_leaves_the_column_of_time() {
+    let text = "Timepoint,Time,msRTT\n2026-01-02T03:04:05Z,5,1\nyesterday,1005,2\n";
+    let table = StatsTable::parse(text).unwrap();
+    assert_eq!(table.connections[0].seconds, [0.0, 1.0]);
+    assert_eq!(table.start_us(), None);
+    assert!(table.warnings[0].starts_with("line 3: column Timepoint: `yesterday`"));
+}
+
+#[test]
 fn values_that_are_not_finite_are_missing() {
     let table = StatsTable::parse("Time,msRTT,foo\n0,nan,x\n1,-nan(ind),y\n2,inf,z\n3,1e999,\n");
     let table = table.unwrap();
@@ -98,7 +128,7 @@ fn values_that_are_not_finite_are_missing() {
 #[test]
 fn faults_name_line_and_column() {
     assert_eq!(error("Time,msRTT\n0,1\n5,abc\n6,1\n"), "line 3: column msRTT: `abc` is no number");
-    assert_eq!(error("Time,msRTT\n0,1,2\n5,1\n"), "line 2: 3 fields, where the header has 2");
+    assert_eq!(error("Time,msRTT\n0,1,2\n5\n"), "line 2: 3 fields, where the header has 2");
     assert!(error("Timepoint,msRTT\nnow,1\n").starts_with("line 2: column Timepoint: `now` is no"));
     assert_eq!(error(""), "line 1: the file is empty");
     assert!(error("a,b\n1,2\n").contains("msRTT"));

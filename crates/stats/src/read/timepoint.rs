@@ -1,12 +1,16 @@
 //! Points in time as the SRT tools write them.
 
 /// Reads ISO 8601 with a zone, as `2022-04-14T17:46:13.441614+0200`: microseconds since 1970-01-01
-/// UTC. The fraction may be missing or longer, the zone `Z`, `+02:00` or missing, which is UTC.
+/// UTC. The fraction may be missing or longer, the zone `Z`, `+02:00` or missing, which is UTC. The
+/// date may be `14.04.2022`, as libsrt 1.4.2 writes it.
 pub fn parse_timepoint(text: &str) -> Option<i64> {
     let (date, rest) = text.trim().split_once(['T', ' '])?;
-    let [year, month, day] = numbers(date.split('-'))?;
+    let [year, month, day] = numbers(date.split('-')).or_else(|| {
+        let [day, month, year] = numbers(date.split('.'))?;
+        Some([year, month, day])
+    })?;
     let (clock, offset) = match rest.find(['Z', 'z', '+', '-']) {
-        Some(at) => (&rest[..at], zone(&rest[at..])?),
+        Some(at) => (rest[..at].trim_end(), zone(&rest[at..])?),
         None => (rest, 0),
     };
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
@@ -84,6 +88,8 @@ mod tests {
             ("2022-04-14T15:46:13.441614Z", 1_649_951_173_441_614),
             ("2022-04-14T12:16:13.441614-03:30", 1_649_951_173_441_614),
             ("2022-04-14 15:46:13.4416149", 1_649_951_173_441_614),
+            ("14.04.2022 17:46:13.441614 +0200", 1_649_951_173_441_614),
+            ("10.02.2020 17:34:30.002211 +0000", 1_581_356_070_002_211),
             ("2000-02-29T00:00:00+00", 951_782_400_000_000),
             ("2024-12-31T23:59:59.999999+0000", 1_735_689_599_999_999),
             ("2100-03-01T00:00:00Z", 4_107_542_400_000_000),
@@ -99,6 +105,8 @@ mod tests {
             "12:30:00",
             "2022-04-14",
             "2022-13-14T00:00:00Z",
+            "2022.04.14 12:00:00",
+            "14.13.2022 12:00:00",
             "2022-04-14T25:00:00Z",
             "2022-04-14T12:00",
             "2022-04-14T12:00:00Zulu",
