@@ -102,7 +102,7 @@ fn series(sources: &[&Source], panel: &Panel, columns: &[(&str, &str)]) -> Vec<S
 
 /// Packets of each row, or a second if the files have rows of different periods.
 fn packets(source: &Source, column: &str, sources: &[&Source]) -> Vec<(f64, f64)> {
-    let counts = source.counts(column);
+    let counts = source.counts_in_a_period(column);
     if common_period(sources).is_some() {
         return counts;
     }

@@ -123,6 +123,23 @@ impl Source {
         points.into_iter().map(added).collect()
     }
 
+    /// The same as it would be in rows of the usual period: a connection rarely ends with a whole
+    /// one, and its last row would be drawn as a fall. A row of less than a tenth of a period says
+    /// nothing and is left out.
+    pub(super) fn counts_in_a_period(&self, column: &str) -> Vec<(f64, f64)> {
+        let mut before = f64::NEG_INFINITY;
+        let scaled = |(at, count): (f64, f64)| {
+            let part = ((at - before) / self.period).min(1.0);
+            before = at;
+            match part {
+                ..0.1 => None,
+                ..0.9 => Some((at, count / part)),
+                _ => Some((at, count)),
+            }
+        };
+        self.counts(column).into_iter().filter_map(scaled).collect()
+    }
+
     /// The whole count of a column.
     pub(super) fn total(&self, column: &str) -> Option<f64> {
         self.rows.column(column)?;

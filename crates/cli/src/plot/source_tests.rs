@@ -22,6 +22,15 @@ fn counts_that_go_on_are_told_from_counts_of_a_row() {
 }
 
 #[test]
+fn the_last_part_of_a_period_is_no_fall() {
+    let rows = source("Time,pktSent\n0,100\n1000,100\n2000,100\n3000,100\n3250,25\n3260,1\n");
+    let drawn = rows.counts_in_a_period("pktSent");
+    assert_eq!(drawn.last(), Some(&(3.25, 100.0)), "{drawn:?}");
+    assert!(drawn.iter().all(|(_, count)| *count == 100.0), "{drawn:?}");
+    assert_eq!(rows.total("pktSent"), Some(426.0));
+}
+
+#[test]
 fn links_of_a_group_are_named_by_their_addresses() {
     let rows = |id: u32, peer: &str| {
         let text = format!("Timepoint,SocketID,msRTT,peer\n2026-01-02T03:04:00Z,{id},1,{peer}\n");
