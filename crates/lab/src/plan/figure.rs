@@ -2,6 +2,8 @@
 
 use crate::plan::document::{Content, Entry, Node, Table};
 use crate::plan::error::{Place, PlanError};
+use crate::plan::value::literal;
+use crate::plan::{Dimension, Quantity};
 
 /// A figure of a report.
 #[derive(Clone, Debug)]
@@ -147,6 +149,9 @@ pub struct Reference {
     pub rows: Vec<Vec<(String, String)>>,
     /// Our parameter or metric, and its column or a formula over columns there.
     pub columns: Vec<(String, String)>,
+    /// The streaming time that its counts and sums span, where they are compared with those of runs
+    /// of any length.
+    pub span: Option<Quantity>,
     pub(crate) place: Place,
 }
 
@@ -350,7 +355,8 @@ impl Filter {
 
 impl Reference {
     pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
-        table.only("[[reference]]", &["name", "title", "source", "file", "rows", "columns"])?;
+        const KEYS: &[&str] = &["name", "title", "source", "file", "rows", "columns", "span"];
+        table.only("[[reference]]", KEYS)?;
         let name = table.required("a reference", "name")?;
         let rows = match table.get("rows").map(|entry| &entry.value.content) {
             None => Vec::new(),
@@ -372,9 +378,21 @@ impl Reference {
             file,
             rows,
             columns,
+            span: table.get("span").map(span).transpose()?,
             place: table.place.clone(),
         })
     }
+}
+
+fn span(entry: &Entry) -> Result<Quantity, PlanError> {
+    let text = entry.text()?;
+    let quantity = literal(text, None).quantity();
+    let is_span = |quantity: &Quantity| {
+        quantity.dimension == Dimension::Time && quantity.plain().to_f64() > 0.0
+    };
+    quantity
+        .filter(is_span)
+        .ok_or_else(|| entry.error(format!("must be a time such as 3000s, not `{text}`")))
 }
 
 fn row(node: &Node) -> Result<Vec<(String, String)>, PlanError> {

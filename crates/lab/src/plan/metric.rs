@@ -37,6 +37,13 @@ pub enum MetricKind {
     ExactShare,
 }
 
+impl MetricKind {
+    /// Whether the value of several runs is the sum of theirs, so that more runs have more.
+    pub(crate) fn grows_with_runs(self) -> bool {
+        matches!(self, Self::Count | Self::Sum)
+    }
+}
+
 impl Metric {
     /// The metrics of a `[metrics]` table.
     pub(crate) fn read_all(table: Option<&Table>) -> Result<Vec<Self>, PlanError> {

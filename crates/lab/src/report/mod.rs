@@ -49,7 +49,8 @@ pub fn page(results: &Results) -> Page {
     if !plan.about.is_empty() {
         page.lead(plan.about.split_whitespace().collect::<Vec<_>>().join(" "));
     }
-    if !plan.findings.is_empty() {
+    // Findings are those of the plan as it is written.
+    if !plan.findings.is_empty() && !is_changed(results) {
         page.heading("Findings");
         page.list(plan.findings.iter().map(String::as_str));
     }
@@ -101,6 +102,11 @@ pub fn page(results: &Results) -> Page {
     method(&mut page, results);
     page.foot(format!("Made by {}.", results.meta.program));
     page
+}
+
+/// Whether the command line changed the plan.
+fn is_changed(results: &Results) -> bool {
+    results.meta.quick || !results.meta.set.is_empty()
 }
 
 /// Whether one of the backends was run that conditions name, if they name any.
@@ -191,6 +197,18 @@ fn shortcomings(results: &Results) -> Vec<String> {
             "This was run quickly, as the plan's [quick] has it: a first look, no result."
                 .to_owned(),
         );
+    }
+    if !results.meta.set.is_empty() {
+        let set = results.meta.set.iter().map(|set| punctual_uri::redacted(set));
+        let set = set.collect::<Vec<_>>().join(", ");
+        notes.push(format!("These runs differ from the plan: {set}."));
+    }
+    if is_changed(results) {
+        let findings = match results.plan.findings.is_empty() {
+            true => "",
+            false => " Its findings do not hold for these runs, and are left out.",
+        };
+        notes.push(format!("The captions describe the plan as it is written.{findings}"));
     }
     let all = results.meta.runs;
     if rows < all {

@@ -2,12 +2,19 @@ use std::path::Path;
 
 use super::*;
 
-/// Writes a folder of results: the plan's metrics over made-up counts.
+/// Writes a folder of results: the plan's metrics over made-up counts. The command line changed the
+/// plan.
 fn results(folder: &Path) -> Results {
+    results_of(folder, r#"["rtt=20ms"]"#)
+}
+
+/// The same with these values of `--set`.
+fn results_of(folder: &Path, set: &str) -> Results {
     let plan = r#"
 name = "small"
 title = "A small plan"
 about = "How much is sent <again>?"
+findings = ["Twice the loss, twice the overhead."]
 source = "Somebody: Something, 2022"
 url = "https://example.org/article"
 [stream]
@@ -42,12 +49,13 @@ reference = "article"
 "#;
     let meta = r#"{
         "program": "punctual 0.1.0", "plan": "small", "sweep": "x", "seed": 1,
-        "backends": ["sim"], "quick": false, "set": ["rtt=20ms"], "runs": 12, "shard": "1/1",
+        "backends": ["sim"], "quick": false, "set": SET, "runs": 12, "shard": "1/1",
         "parameters": [
             {"key": "link.loss", "column": "loss", "unit": ""},
             {"key": "options.latency", "column": "latency_ms", "unit": "ms"}
         ]
     }"#;
+    let meta = meta.replace("SET", set);
     let mut rows = "run,experiment,backend,repeat,seed,status,loss,latency_ms,\
                     sender.pktRetrans,sender.pktSentUnique,overhead\n"
         .to_owned();
@@ -90,6 +98,22 @@ fn a_report_has_questions_results_and_the_command_to_repeat_it() {
     assert_eq!(page(&results).to_html(), html);
     let figures = figures(&results);
     assert_eq!(figures.iter().map(|figure| &*figure.name).collect::<Vec<_>>(), ["1"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn findings_are_those_of_the_plan_as_it_is_written() {
+    let folder = std::env::temp_dir().join(format!("punctual-findings-{}", std::process::id()));
+    let finding = "Twice the loss, twice the overhead.";
+    let changed = page(&results(&folder)).to_html();
+    assert!(
+        !changed.contains(">Findings</a></h2>")
+            && changed.contains("differ from the plan: rtt=20ms")
+    );
+    assert!(changed.contains("Its findings do not hold for these runs"), "{changed}");
+    let unchanged = page(&results_of(&folder, "[]")).to_html();
+    assert!(unchanged.contains(">Findings</a></h2>") && unchanged.contains(finding));
+    assert!(!unchanged.contains("differ from the plan"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -143,7 +143,8 @@ impl<'a> Plot<'a> {
             let point = |at: &String| {
                 let values = [key, std::slice::from_ref(at)].concat();
                 let rows = beside.rows(self.results, &names, &values, &self.figure.filters);
-                let y = beside.estimate(self.results, &rows, metric)?;
+                let runs = self.runs.having(&names, &values);
+                let y = beside.estimate(self.results, &rows, metric, &runs)?;
                 Some(Point::at(place(at, places), at, y))
             };
             let points = places.iter().filter_map(point).collect();

@@ -5,7 +5,7 @@ use crate::plan::value::literal;
 use crate::plan::{Filter, MetricKind, Reference, keys};
 use crate::published;
 use crate::results::interval::Estimate;
-use crate::results::runs::scale;
+use crate::results::runs::{Runs, scale};
 use crate::results::{Results, Sheet};
 
 /// Published rows whose columns are known by our names.
@@ -90,14 +90,21 @@ impl<'a> Beside<'a> {
         all.into_iter().all(|number| number == first).then_some(first)
     }
 
-    /// The value of a metric for these rows, in the unit in which it is shown.
+    /// The value of a metric for these rows, in the unit in which it is shown. A count or a sum of
+    /// a reference that tells its span is scaled to `ours`, the runs beside which it is shown.
     pub(crate) fn estimate(
         &self,
         results: &Results,
         rows: &[usize],
         name: &str,
+        ours: &Runs<'_>,
     ) -> Option<Estimate> {
         let metric = results.metric(name);
+        let grows = metric.is_some_and(|metric| metric.kind.grows_with_runs());
+        let part = match &self.reference.span {
+            Some(span) if grows => ours.of_first_backend().sum("duration")? / span.plain().to_f64(),
+            _ => 1.0,
+        };
         let formula = self.written(results, name)?;
         let expression = Expression::parse(&formula).ok()?;
         let number = |row: usize| {
@@ -122,7 +129,7 @@ impl<'a> Beside<'a> {
                 Estimate::mean(&numbers).map(|mean| Estimate { interval: None, ..mean })
             }
         };
-        estimate.map(|estimate| estimate.times(scale(metric)))
+        estimate.map(|estimate| estimate.times(part * scale(metric)))
     }
 
     fn number(&self, row: usize, column: &str) -> Option<f64> {

@@ -69,6 +69,31 @@ impl<'a> Runs<'a> {
         groups
     }
 
+    /// The runs in which each of these parameters or columns has its value, as it is written in
+    /// results.
+    pub(crate) fn having(&self, names: &[String], values: &[String]) -> Self {
+        let results = self.results;
+        let column = |name: &String| results.column_of(name).unwrap_or_else(|| name.clone());
+        let columns: Vec<String> = names.iter().map(column).collect();
+        let text = |row: usize, column: &String| results.sheet.text(row, column);
+        self.filtered(|row| {
+            columns.iter().zip(values).all(|(column, value)| text(row, column) == value)
+        })
+    }
+
+    /// Those of the backend that comes first.
+    pub(crate) fn of_first_backend(&self) -> Self {
+        let groups = self.grouped(&["backend".to_owned()]).into_iter();
+        let first = groups.map(|(_, runs)| runs).next();
+        first.unwrap_or_else(|| Self::of(self.results, Vec::new()))
+    }
+
+    /// The sum of a column; `None` if no run has a number there.
+    pub(crate) fn sum(&self, name: &str) -> Option<f64> {
+        let numbers = self.rows.iter().filter_map(|row| self.results.number_of(*row, name));
+        numbers.reduce(|sum, number| sum + number)
+    }
+
     /// The different values that they have in a column, in the order of the results.
     pub(crate) fn values_of(&self, name: &str) -> Vec<String> {
         let groups = self.grouped(&[name.to_owned()]).into_iter();
@@ -102,10 +127,9 @@ impl<'a> Runs<'a> {
             }
             Some((_, kind @ (MetricKind::Count | MetricKind::Sum))) => {
                 let column = results.column_of(name)?;
-                let found = self.rows.iter().filter_map(|row| results.sheet.number(*row, &column));
-                let (runs, sum) = found.fold((0, 0.0), |(runs, sum), it| (runs + 1, sum + it));
+                let found = self.filtered(|row| results.sheet.number(row, &column).is_some());
+                let (runs, sum) = (found.rows.len(), found.sum(&column)?);
                 match kind {
-                    _ if runs == 0 => None,
                     MetricKind::Count => Some(Estimate::count(sum, runs)),
                     _ => Some(Estimate { runs, ..Estimate::single(sum) }),
                 }

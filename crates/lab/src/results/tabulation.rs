@@ -166,18 +166,13 @@ impl Tabulator<'_> {
     /// The value of a column for the runs, or published rows, that have these values.
     fn estimate(&self, names: &[String], values: &[String], column: &Column) -> Option<Estimate> {
         let results = self.results;
+        let runs = self.runs.having(names, values);
         if let Some(reference) = &column.reference {
             let beside = results.beside(reference).ok()?;
             let rows = beside.rows(results, names, values, &self.table.filters);
-            return beside.estimate(results, &rows, &column.metric);
+            return beside.estimate(results, &rows, &column.metric, &runs);
         }
-        let columns = names.iter().map(|it| results.column_of(it).unwrap_or_else(|| it.clone()));
-        let columns: Vec<String> = columns.collect();
-        let is_there = |row: usize| {
-            let text = |column: &String| results.sheet.text(row, column);
-            columns.iter().zip(values).all(|(column, value)| text(column) == value)
-                && results.sheet.text(row, "backend") == column.backend
-        };
-        self.runs.filtered(is_there).estimate(&column.metric)
+        let is_its = |row| results.sheet.text(row, "backend") == column.backend;
+        runs.filtered(is_its).estimate(&column.metric)
     }
 }

@@ -19,6 +19,7 @@ repeats = 2
 [metrics]
 overhead = { mean = "pktRetrans / pktSentUnique", unit = "%" }
 unrecovered = { share = "pktRcvDrop / pktSentUnique" }
+drops = { count = "pktRcvDrop" }
 [[reference]]
 name = "file"
 rows = [
@@ -29,6 +30,10 @@ columns = { overhead = "again / all", unrecovered = "dropped / all" }
 [[reference]]
 name = "means"
 rows = [{ loss = "10%", overhead = "12.5%" }]
+[[reference]]
+name = "hour"
+span = "1h"
+rows = [{ loss = "5%", drops = 3600, overhead = "9%" }]
 [[figure]]
 name = "1"
 x = "latency"
@@ -60,6 +65,11 @@ name = "2"
 value = "overhead"
 rows = "latency"
 ratio = { loss = ["10%", "5%"] }
+[[table]]
+name = "3"
+value = ["drops", "overhead"]
+rows = "loss"
+reference = "hour"
 "#;
 
 /// Each run sends 1000 packets; it retransmits ten times its loss in percent, and its repeat more,
@@ -199,6 +209,17 @@ fn a_table_averages_over_other_axes_and_shows_references() {
 }
 
 #[test]
+fn counts_of_a_reference_are_scaled_to_the_time_of_ours() {
+    let results = results();
+    let table = results.tabulation(&results.plan.tables[2]);
+    let cells: Vec<f64> = table.rows[0].1.iter().map(|cell| cell.unwrap().value).collect();
+    // Six runs of a second, of which four drop a packet, beside an hour with 3600 drops; a mean of
+    // the reference is the same for any time.
+    assert_eq!((cells[0], cells[1]), (4.0, 6.0), "{cells:?}");
+    assert!((cells[3] - 9.0).abs() < 1e-9, "{cells:?}");
+}
+
+#[test]
 fn groups_are_compared_cell_by_cell() {
     let results = results();
     let table = results.tabulation(&results.plan.tables[1]);
@@ -214,7 +235,7 @@ fn a_summary_has_a_row_for_each_combination() {
     let summary = results().summary();
     assert_eq!(summary.row_names, ["loss", "latency_ms"]);
     assert_eq!(summary.rows.len(), 6);
-    assert_eq!(summary.columns.len(), 2);
+    assert_eq!(summary.columns.len(), 3);
 }
 
 #[test]
