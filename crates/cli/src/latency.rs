@@ -1,15 +1,17 @@
 //! `punctual latency`: the latency that a link needs, by the model.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use punctual_probe::model::{Need, Needs, bound, needs};
-use punctual_probe::percent;
-use punctual_units::DisplayDuration;
+use punctual_probe::uris_of_needs;
+use punctual_units::{DisplayDuration, share_in_percent};
 use serde_json::{Value, json};
 
 use crate::args::LatencyArgs;
 use crate::exit::Failure;
 use crate::print::print;
+use crate::uris;
 
 /// Computes the latency and prints it.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
@@ -26,7 +28,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     }
     Err(Failure::runtime(format!(
         "{} of unrecovered packets is out of reach within {:#}; a longer --max-latency may help",
-        percent(args.target_loss),
+        share_in_percent(args.target_loss),
         DisplayDuration(args.max_latency)
     )))
 }
@@ -38,52 +40,50 @@ fn text(args: &LatencyArgs, needs: &Needs) -> String {
         return text;
     }
     let head = ["retransmission", "latency", "rounds", "copies", "overhead", "unrecovered"];
-    line(&mut text, head.map(str::to_owned));
-    let mut name = "deadline";
-    for need in &needs.deadline {
-        line(&mut text, cells(name, need, Some(need.copies)));
-        name = "";
+    line(&mut text, head.map(str::to_owned), "for");
+    for (place, need) in needs.deadline.iter().enumerate() {
+        let (name, use_for) = match place {
+            0 => ("deadline", "Punctual at both ends"),
+            _ => ("", "the same, with fewer copies"),
+        };
+        line(&mut text, cells(name, need, Some(need.copies)), use_for);
     }
     if needs.deadline.is_empty() {
-        line(&mut text, out_of_reach(name));
+        line(&mut text, out_of_reach("deadline"), "");
     }
-    for (name, need) in [("aggressive", needs.aggressive), ("efficient", needs.efficient)] {
-        line(&mut text, need.map_or_else(|| out_of_reach(name), |need| cells(name, &need, None)));
+    for (name, need, use_for) in [
+        ("efficient", needs.efficient, "other programs: libsrt's default"),
+        ("aggressive", needs.aggressive, "other programs, retransmitalgo=0"),
+    ] {
+        match need {
+            Some(need) => line(&mut text, cells(name, &need, None), use_for),
+            None => line(&mut text, out_of_reach(name), ""),
+        }
     }
     let _ = writeln!(
         text,
         "\nTo recover all of {} of loss at least {} must be retransmitted, whatever the algorithm.",
-        percent(args.loss),
-        percent(bound(args.loss))
+        share_in_percent(args.loss),
+        share_in_percent(bound(args.loss))
     );
-    if let Some(need) = needs.deadline.first() {
-        text += "\nBetween two Punctual ends, to send and to listen:\n";
-        ends(&mut text, &query(need, args.ceiling), need);
-    }
-    if let Some(need) = needs.efficient {
-        text += "Between any SRT programs, efficient (FFmpeg and OBS count microseconds):\n";
-        ends(&mut text, &format!("latency={}", need.latency.as_millis()), &need);
+    if let Some(uris) = uris_of_needs(needs, "host:4200", args.ceiling) {
+        let latency = needs.efficient.map_or(Duration::ZERO, |need| need.latency);
+        uris::write(&mut text, &uris, latency);
     }
     text
-}
-
-/// The URIs of both ends: the longer of their latencies holds.
-fn ends(text: &mut String, keys: &str, need: &Need) {
-    let _ = writeln!(text, "    'srt://host:4200?{keys}'");
-    let _ = writeln!(text, "    'srt://:4200?latency={}'", need.latency.as_millis());
 }
 
 /// The question that the options ask, in a sentence.
 fn question(args: &LatencyArgs) -> String {
     let mut text = format!(
         "Least latency for {} unrecovered, at a round trip of {:#}",
-        percent(args.target_loss),
+        share_in_percent(args.target_loss),
         DisplayDuration(args.rtt)
     );
     if !args.jitter.is_zero() {
         let _ = write!(text, " ± {:#}", DisplayDuration(args.jitter));
     }
-    let (there, back) = (percent(args.loss), percent(args.loss_back()));
+    let (there, back) = (share_in_percent(args.loss), share_in_percent(args.loss_back()));
     if there == back {
         let _ = write!(text, " and {there} of loss both ways");
     } else {
@@ -101,8 +101,8 @@ fn cells(name: &str, need: &Need, copies: Option<u32>) -> [String; 6] {
         format!("{} ms", need.latency.as_millis()),
         need.rounds.to_string(),
         copies.map_or_else(|| "-".to_owned(), |copies| copies.to_string()),
-        percent(need.overhead),
-        percent(need.missing),
+        share_in_percent(need.overhead),
+        share_in_percent(need.missing),
     ]
 }
 
@@ -111,9 +111,16 @@ fn out_of_reach(name: &str) -> [String; 6] {
     [name.to_owned(), "out of reach".to_owned(), dash(), dash(), dash(), dash()]
 }
 
-fn line(text: &mut String, [name, latency, rounds, copies, again, missing]: [String; 6]) {
-    let _ =
-        writeln!(text, "  {name:<14}{latency:>13}{rounds:>8}{copies:>8}{again:>12}{missing:>22}");
+/// A line of the table; `use_for` says whose answer it is.
+fn line(
+    text: &mut String,
+    [name, latency, rounds, copies, again, missing]: [String; 6],
+    use_for: &str,
+) {
+    let line = format!(
+        "  {name:<14}{latency:>13}{rounds:>8}{copies:>8}{again:>10}{missing:>15}  {use_for}"
+    );
+    let _ = writeln!(text, "{}", line.trim_end());
 }
 
 /// The keys of the sender's URI.

@@ -72,7 +72,6 @@ fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
         missing: expected.seen,
         // A sender that knows it sends as many copies as that needs when more is lost than was.
         sender_target: plan.constraints.target.min(MOST_TARGET),
-        needs_ceiling: false,
     };
     (need, expected)
 }

@@ -47,5 +47,5 @@ pub use recommend::{
 };
 pub use report::{LinkSample, Report, Totals};
 pub use reporter::Reporter;
-pub use uris::{OtherPrograms, Uris};
-pub use why::{describe, percent};
+pub use uris::{OtherPrograms, Uris, uris_of_needs};
+pub use why::describe;

@@ -1,6 +1,7 @@
 use std::fmt::{Display, Write};
 
 use crate::both_ends::BothEnds;
+use crate::model::{Need, Needs};
 use crate::recommend::{Buffer, Recommendation};
 use crate::why::DEFAULT_BUFFER;
 
@@ -96,6 +97,35 @@ pub(crate) fn uris(
         ffmpeg: ffmpeg.0,
     };
     Uris { punctual, punctual_listener, others: Some(others) }
+}
+
+/// URIs to call `address`, a host and port: for two Punctual ends the least latency of `needs`, for
+/// other programs that of `efficient`, libsrt's default algorithm. `ceiling` is that for which the
+/// needs were computed. `None` if no latency is enough.
+pub fn uris_of_needs(needs: &Needs, address: &str, ceiling: Option<f64>) -> Option<Uris> {
+    let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
+    let listener = |need: &Need| {
+        let mut query = Query::new("srt", &format!(":{port}"));
+        query.add("latency", need.latency.as_millis());
+        query.0
+    };
+    let both_ends = needs.deadline.first()?;
+    let mut punctual = Query::new("srt", address);
+    punctual.add_all(&both_ends.deadline_keys(ceiling));
+    let others = needs.efficient.as_ref().map(|need| {
+        let mut srt_live_transmit = Query::new("srt", address);
+        srt_live_transmit.add("latency", need.latency.as_millis());
+        let mut ffmpeg = Query::new("srt", address);
+        ffmpeg.add("mode", "caller");
+        ffmpeg.add("latency", need.latency.as_micros());
+        OtherPrograms {
+            srt_live_transmit: srt_live_transmit.0,
+            srt_live_transmit_listener: listener(need),
+            obs: ffmpeg.0.clone(),
+            ffmpeg: ffmpeg.0,
+        }
+    });
+    Some(Uris { punctual: punctual.0, punctual_listener: listener(both_ends), others })
 }
 
 fn add_sender(chosen: &Recommendation, query: &mut Query, buffer: Buffer) {

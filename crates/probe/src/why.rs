@@ -1,6 +1,6 @@
 //! The reasons of a recommendation, in sentences.
 
-use punctual_units::{Bitrate, DisplayDuration};
+use punctual_units::{Bitrate, DisplayDuration, share_in_percent};
 
 use crate::measurement::{Congestion, Limit, Measurement, Peer, StepKind, StepResult, Verdict};
 use crate::recommend::{Algorithm, Constraints, LinkKind, Reasons, Recommendation, Why};
@@ -31,7 +31,9 @@ pub(crate) fn explain(
 /// Describes a sign of congestion, as the end of a sentence.
 pub fn describe(sign: Congestion) -> String {
     match sign {
-        Congestion::Loss { share } => format!("{} of the packets were lost", percent(share)),
+        Congestion::Loss { share } => {
+            format!("{} of the packets were lost", share_in_percent(share))
+        }
         Congestion::Queue { delay } => {
             format!("packets queued for {:#} all the time", DisplayDuration(delay))
         }
@@ -42,21 +44,6 @@ pub fn describe(sign: Congestion) -> String {
         Congestion::Backlog { waiting } => {
             format!("the sender had {:#} of the stream waiting", DisplayDuration(waiting))
         }
-    }
-}
-
-/// A share in percent, with as many digits as say something.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent <= 0.0 {
-        return "0 %".to_owned();
-    }
-    match percent {
-        ..0.000_01 => "less than 0.00001 %".to_owned(),
-        ..0.001 => format!("{percent:.5} %"),
-        ..0.1 => format!("{percent:.4} %"),
-        ..10.0 => format!("{percent:.2} %"),
-        _ => format!("{percent:.1} %"),
     }
 }
 
@@ -96,14 +83,14 @@ fn latency(
     } else if measurement.changes && recommendation.expected.seen > constraints.target {
         text += &format!(
             "more would hardly lower the {} that came too late while the link had no room",
-            percent(recommendation.expected.seen)
+            share_in_percent(recommendation.expected.seen)
         );
     } else {
         text += &format!(
             "with {} of loss, {} rounds of retransmission leave no more than {} unrecovered",
-            percent(measurement.losses.total.share),
+            share_in_percent(measurement.losses.total.share),
             recommendation.expected.rounds,
-            percent(constraints.target.max(recommendation.expected.seen))
+            share_in_percent(constraints.target.max(recommendation.expected.seen))
         );
     }
     text
@@ -171,7 +158,7 @@ fn reordering(recommendation: &Recommendation, measurement: &Measurement) -> Str
         Some(seen) if recommendation.reorder_tolerance > 0 => format!(
             "{} of the packets were reordered, by up to {} others; waiting for them saves needless \
              retransmissions",
-            percent(seen.share),
+            share_in_percent(seen.share),
             seen.distance
         ),
         Some(seen) if seen.share > 0.0 => {
@@ -188,7 +175,7 @@ fn algorithm(recommendation: &Recommendation, measurement: &Measurement) -> Stri
             .to_owned(),
         Algorithm::Aggressive => format!(
             "retransmitting on every NAK saves latency here, and at a loss of {} it costs little",
-            percent(measurement.losses.total.share)
+            share_in_percent(measurement.losses.total.share)
         ),
     }
 }
@@ -199,24 +186,24 @@ fn expected(recommendation: &Recommendation, measurement: &Measurement) -> Strin
         1 => "one round".to_owned(),
         rounds => format!("{rounds} rounds"),
     };
-    let lost = percent(measurement.losses.total.share);
+    let lost = share_in_percent(measurement.losses.total.share);
     let mut text = if measurement.changes {
         format!(
             "this link changes from second to second: a stream loses nearly nothing most of the \
              time, and much while the link has no room for it; this is the mean over such times, \
              reckoned from {} seen and half a second more, because so short a look does not show \
              all; of {lost} lost on the way, {rounds} of retransmission bring back the rest",
-            percent(expected.seen),
+            share_in_percent(expected.seen),
         )
     } else {
         format!(
             "of {lost} lost on the way, {rounds} of retransmission bring back all but {}",
-            percent(expected.share)
+            share_in_percent(expected.share)
         )
     };
     text += &format!(
         "; for how long it was measured, up to {} must be reckoned with",
-        percent(expected.at_most)
+        share_in_percent(expected.at_most)
     );
     text
 }
@@ -240,8 +227,8 @@ fn both_ends(recommendation: &Recommendation, measurement: &Measurement) -> Stri
     format!(
         "deadline-aware retransmission, which both ends must know: there is time for {rounds} of \
          retransmission; about {} of the packets are retransmitted, and {} stay lost",
-        percent(need.overhead),
-        percent(both_ends.expected.share)
+        share_in_percent(need.overhead),
+        share_in_percent(both_ends.expected.share)
     )
 }
 
@@ -259,8 +246,8 @@ fn warnings(
         };
         warnings.push(format!(
             "the wanted {} of unrecovered packets {reason}: expect {}",
-            percent(constraints.target),
-            percent(recommendation.expected.share)
+            share_in_percent(constraints.target),
+            share_in_percent(recommendation.expected.share)
         ));
     }
     warnings.extend(untried(recommendation, measurement));

@@ -54,16 +54,30 @@ impl fmt::Display for DisplayBytes {
 #[expect(clippy::cast_precision_loss, reason = "for people: 53 bits are plenty")]
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> String {
-    if part == 0 || whole == 0 {
-        return "0 %".to_owned();
-    }
-    let percent = part as f64 * 100.0 / whole as f64;
+    share_in_percent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
+}
+
+/// A share in percent, with as many digits as say something: `25.0 %`, `0.0035 %`.
+#[must_use]
+pub fn share_in_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = match percent {
+        ..=0.0 => return "0 %".to_owned(),
+        ..LEAST_PERCENT => return format!("less than {LEAST_PERCENT} %"),
+        // Two digits behind the zeros.
+        ..0.1 => (1..).find(|decimals| percent * 10.0_f64.powi(*decimals) >= 10.0),
+        ..10.0 => Some(2),
+        _ => Some(1),
+    };
+    let text = format!("{percent:.0$}", decimals.unwrap_or(1).unsigned_abs() as usize);
     match percent {
-        0.0..0.1 => format!("{percent:.4} %"),
-        0.1..10.0 => format!("{percent:.2} %"),
-        _ => format!("{percent:.1} %"),
+        ..0.1 => format!("{} %", text.trim_end_matches('0')),
+        _ => format!("{text} %"),
     }
 }
+
+/// Smaller shares are not told apart, in percent.
+const LEAST_PERCENT: f64 = 0.000_000_01;
 
 /// A count with a comma between each three digits: `4,212`.
 #[must_use]
@@ -220,5 +234,16 @@ mod tests {
         assert_eq!(percent(598, 10_000), "5.98 %");
         assert_eq!(percent(1, 4), "25.0 %");
         assert_eq!(percent(1, 0), "0 %");
+        for (share, text) in [
+            (1e-3, "0.10 %"),
+            (5e-4, "0.05 %"),
+            (1e-6, "0.0001 %"),
+            (1.26e-7, "0.000013 %"),
+            (1e-9, "0.0000001 %"),
+            (1e-10, "0.00000001 %"),
+            (9e-11, "less than 0.00000001 %"),
+        ] {
+            assert_eq!(share_in_percent(share), text, "{share}");
+        }
     }
 }

@@ -33,7 +33,7 @@ mod parse;
 mod text;
 
 pub use bitrate::Bitrate;
-pub use display::{DisplayBytes, DisplayDuration, grouped, percent};
+pub use display::{DisplayBytes, DisplayDuration, grouped, percent, share_in_percent};
 pub use error::ParseUnitError;
 pub use instant::Instant;
 pub use parse::{

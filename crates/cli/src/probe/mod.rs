@@ -169,7 +169,7 @@ fn describe(progress: &Progress) -> LineText {
         Stage::Done => "done".to_owned(),
     };
     let rtt = DisplayDuration(progress.rtt);
-    let lost = punctual_probe::percent(progress.loss);
+    let lost = punctual_units::share_in_percent(progress.loss);
     let mut line = LineText::default();
     line.push(100, doing);
     if !progress.rtt.is_zero() {

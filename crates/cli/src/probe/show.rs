@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use punctual_probe::{
     Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepKind, StepResult,
-    Uris, Verdict, describe, percent,
+    Uris, Verdict, describe,
 };
-use punctual_units::{DisplayBytes, DisplayDuration};
+use punctual_units::{DisplayBytes, DisplayDuration, share_in_percent};
+
+use crate::uris::{self, row};
 
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
@@ -18,7 +20,7 @@ pub(super) fn step(step: &StepResult) -> String {
         Verdict::Unfinished => "not tried for long enough".to_owned(),
     };
     let rtt = step.rtt.map_or_else(|| "?".to_owned(), shown);
-    format!("{:#}: {verdict} (RTT {rtt}, lost {})", step.rate, percent(step.loss))
+    format!("{:#}: {verdict} (RTT {rtt}, lost {})", step.rate, share_in_percent(step.loss))
 }
 
 /// All results.
@@ -38,7 +40,10 @@ pub(super) fn report(
     match recommendation {
         Ok((recommendation, uris)) => {
             recommended(&mut text, recommendation);
-            copied(&mut text, recommendation, uris);
+            uris::write(&mut text, uris, recommendation.latency);
+            if uris.others.is_none() {
+                row(&mut text, "", "A listener needs its cert and key, too, if it has any.");
+            }
         }
         Err(error) => {
             let _ = writeln!(text, "\n{error}");
@@ -67,11 +72,11 @@ fn measured(text: &mut String, measurement: &Measurement) {
     let loss = &measurement.losses.total;
     let interval = format!(
         "{}: {} of {} packets (95 % interval {} to {})",
-        percent(loss.share),
+        share_in_percent(loss.share),
         loss.lost,
         loss.packets,
-        percent(loss.interval.0),
-        percent(loss.interval.1)
+        share_in_percent(loss.interval.0),
+        share_in_percent(loss.interval.1)
     );
     row(text, "lost", &interval);
     if let Some(bursts) = measurement.losses.bursts {
@@ -80,22 +85,24 @@ fn measured(text: &mut String, measurement: &Measurement) {
             bursts.mean,
             bursts.longest,
             shown(bursts.longest_time),
-            percent(bursts.share_in_bursts)
+            share_in_percent(bursts.share_in_bursts)
         );
         row(text, "bursts of losses", &bursts);
     }
     if let Some(share) = measurement.return_path.loss {
-        row(text, "lost on the way back", &percent(share));
+        row(text, "lost on the way back", &share_in_percent(share));
     }
     if let Some(reordering) = measurement.reordering {
         let reordered = match reordering.distance {
             0 => "none".to_owned(),
-            distance => format!("{}, by up to {distance} packets", percent(reordering.share)),
+            distance => {
+                format!("{}, by up to {distance} packets", share_in_percent(reordering.share))
+            }
         };
         row(text, "reordered", &reordered);
     }
     if let Some(share) = measurement.duplicates {
-        row(text, "duplicates", &percent(share));
+        row(text, "duplicates", &share_in_percent(share));
     }
     if let Some(largest) = measurement.largest_payload {
         row(text, "largest payload", &format!("{largest} bytes"));
@@ -175,7 +182,7 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
         _ => "efficient",
     };
     advise("retransmission", algorithm.to_owned(), "algorithm");
-    let expected = format!("{} of the packets", percent(recommendation.expected.share));
+    let expected = format!("{} of the packets", share_in_percent(recommendation.expected.share));
     advise("expected loss", expected, "expected");
     for warning in &recommendation.warnings {
         let _ = writeln!(text);
@@ -183,24 +190,6 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
             row(text, if place == 0 { "note" } else { "" }, line);
         }
     }
-}
-
-fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
-    let _ = writeln!(text, "\nURIs to copy");
-    // A shell would interpret the `&`.
-    let quoted = |uri: &str| format!("'{uri}'");
-    row(text, "Punctual both ends", &quoted(&uris.punctual));
-    row(text, "  listening", &quoted(&uris.punctual_listener));
-    let Some(others) = &uris.others else {
-        return row(text, "", "A listener needs its cert and key, too, if it has any.");
-    };
-    row(text, "srt-live-transmit", &quoted(&others.srt_live_transmit));
-    row(text, "  listening", &quoted(&others.srt_live_transmit_listener));
-    row(text, "FFmpeg", &quoted(&others.ffmpeg));
-    row(text, "OBS, server", &others.obs);
-    let micros = recommendation.latency.as_micros();
-    let note = format!("FFmpeg and OBS count the latency in microseconds: {micros}");
-    row(text, "", &note);
 }
 
 fn distribution(times: &Distribution) -> String {
@@ -216,11 +205,6 @@ fn distribution(times: &Distribution) -> String {
 
 fn shown(time: Duration) -> String {
     format!("{:#}", DisplayDuration(time))
-}
-
-/// A line with a name and its value.
-fn row(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "  {name:<21} {value}");
 }
 
 /// The words of a sentence in lines of at most [`WIDTH`] characters.

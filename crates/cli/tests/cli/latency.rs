@@ -25,6 +25,35 @@ fn each_algorithm_has_its_latency_and_its_overhead() {
 }
 
 #[test]
+fn the_table_says_whose_answer_each_line_is() {
+    let args = ["latency", "--rtt", "40ms", "--loss", "5%", "--target", "1e-9"];
+    let text = String::from_utf8(run(&args, b"").stdout).expect("text");
+    assert!(text.starts_with("Least latency for 0.0000001 % unrecovered"), "{text}");
+    for (line, said) in [
+        ("  deadline", "Punctual at both ends"),
+        ("  efficient", "other programs: libsrt's default"),
+        ("  Punctual both ends", "retransmitalgo=deadline&losstarget=0.0000001%'"),
+        ("  srt-live-transmit", "'srt://host:4200?latency="),
+        ("  FFmpeg", "?mode=caller&latency="),
+        ("  OBS, server", "000"),
+    ] {
+        let found = text.lines().find(|it| it.starts_with(line)).expect(line);
+        assert!(found.ends_with(said) || found.contains(said), "{found}");
+    }
+}
+
+#[test]
+fn a_ceiling_is_in_the_uri_and_holds_for_all_retransmissions() {
+    let with = |ceiling: &str| {
+        json(&["--rtt", "40ms", "--loss", "5%", "--target", "1e-6", "--ceiling", ceiling])
+    };
+    let generous = with("20%");
+    let keys = generous["deadline"][0]["keys"].as_str().expect("keys");
+    assert!(keys.ends_with("&rexmitceiling=20%"), "{keys}");
+    assert_eq!(with("3%")["deadline"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
 fn json_has_the_figures_of_the_table() {
     let said = json(&["--rtt", "40ms", "--loss", "5%", "--target-loss", "0.0001%"]);
     assert_eq!(said["schema"], "punctual-latency/1");

@@ -45,9 +45,6 @@ pub struct Need {
     pub missing: f64,
     /// The `losstarget` that makes the sender send this number of copies; 0 if there are none.
     pub sender_target: f64,
-    /// Whether it is more than the deadline-aware algorithm sends unless it is allowed to by
-    /// `rexmitceiling`.
-    pub needs_ceiling: bool,
 }
 
 /// The needs of each algorithm; `None` and an empty list if no latency is enough.
@@ -150,9 +147,7 @@ impl Need {
         if self.sender_target > 0.0 {
             keys.push(("losstarget", as_typed(self.sender_target)));
         }
-        if self.needs_ceiling
-            && let Some(ceiling) = ceiling
-        {
+        if let Some(ceiling) = ceiling {
             keys.push(("rexmitceiling", as_typed(ceiling)));
         }
         keys
@@ -178,8 +173,8 @@ pub fn bound(loss: f64) -> f64 {
 }
 
 /// The latency that each algorithm needs on this path to leave no more than `target` missing, a
-/// share of all packets, up to `longest`. The deadline-aware one sends no copies beyond `ceiling`,
-/// in retransmissions for each original; `None` for its own limit.
+/// share of all packets, up to `longest`. The deadline-aware one sends at most `ceiling`, in
+/// retransmissions for each original; `None` for its own limit, which is one of copies.
 pub fn needs(path: &Path, target: f64, ceiling: Option<f64>, longest: Duration) -> Needs {
     let mut search = Search::new(path, target, ceiling);
     let mut latency = Duration::ZERO;
@@ -256,7 +251,6 @@ impl<'a> Search<'a> {
                     overhead: loss * rounds.retransmissions(latency),
                     missing,
                     sender_target: 0.0,
-                    needs_ceiling: false,
                 });
             }
         }
@@ -277,8 +271,12 @@ impl<'a> Search<'a> {
             let fits = rounds.within(latency);
             let overhead = self.path.loss * outcome.sent;
             let allowed = rounds.allowance(latency) * self.path.loss;
-            // Retransmissions follow NAKs; a ceiling limits copies only.
-            if copies > 0 && overhead > self.ceiling.unwrap_or(allowed) {
+            let is_too_much = match self.ceiling {
+                Some(ceiling) => overhead > ceiling,
+                // By itself the sender limits copies only.
+                None => copies > 0 && overhead > allowed,
+            };
+            if is_too_much {
                 continue;
             }
             found = Some(Need {
@@ -288,7 +286,6 @@ impl<'a> Search<'a> {
                 overhead,
                 missing,
                 sender_target: rounds.sender_target(self.path.loss, &outcome, copies, self.target),
-                needs_ceiling: copies > 0 && overhead > allowed,
             });
         }
         self.found.deadline.extend(found);
@@ -361,10 +358,19 @@ mod tests {
         let path = lab(0.01, 1.0);
         let by = |ceiling| needs(&path, 1e-6, ceiling, LONG).deadline[0];
         let (usual, generous) = (by(None), by(Some(0.05)));
-        assert_eq!((usual.rounds, usual.needs_ceiling), (2, false), "{usual:?}");
+        assert_eq!(usual.rounds, 2, "{usual:?}");
         assert_eq!((generous.rounds, generous.copies), (1, 2), "{generous:?}");
-        assert!(generous.needs_ceiling && generous.overhead <= 0.05, "{generous:?}");
+        assert!(generous.overhead <= 0.05, "{generous:?}");
         assert!(generous.latency < MS(26), "{generous:?}");
+    }
+
+    #[test]
+    fn below_the_least_overhead_of_a_loss_no_latency_is_enough() {
+        let path = lab(0.05, 1.0);
+        let by = |ceiling| needs(&path, 1e-6, Some(ceiling), LONG).deadline;
+        assert_eq!(by(0.05), []);
+        let [need] = by(0.0527)[..] else { panic!("one need, without copies") };
+        assert!(need.copies == 0 && need.overhead <= 0.0527, "{need:?}");
     }
 
     #[test]
@@ -380,6 +386,9 @@ mod tests {
             "latency=24&retransmitalgo=deadline&losstarget=0.000044%&rexmitceiling=4.5%"
         );
         assert_eq!(keys(2e-6, None), "latency=46&retransmitalgo=deadline");
+        // A limit that the sender does not reach holds, too.
+        let limited = keys(2e-4, Some(0.2));
+        assert_eq!(limited, "latency=24&retransmitalgo=deadline&rexmitceiling=20%");
         assert_eq!([1e-6, 0.2, 1.25e-5].map(as_typed), ["0.0001%", "20%", "0.00125%"]);
     }
 
