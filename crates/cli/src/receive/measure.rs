@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -28,6 +28,14 @@ pub(crate) struct Measurement {
     /// Whether anything arrived.
     has_any: AtomicBool,
     meter: Mutex<AnyMeter>,
+    stamps: StampCheck,
+}
+
+/// Warns once of a stream without stamps.
+#[derive(Default)]
+struct StampCheck {
+    /// Payloads without a stamp, from the start of the stream on.
+    unstamped: AtomicU64,
 }
 
 /// A meter for stamps of either format.
@@ -101,6 +109,7 @@ impl Measurement {
             connection,
             has_any: AtomicBool::new(false),
             meter: Mutex::new(AnyMeter::new(args.metricsformat, args.checksum())),
+            stamps: StampCheck::default(),
         }
     }
 
@@ -110,7 +119,8 @@ impl Measurement {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let system = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
         let monotonic = i64::try_from(punctual::now().as_micros()).unwrap_or(i64::MAX);
-        self.lock().submit_all(batch, system, monotonic);
+        let damaged = self.lock().submit_all(batch, system, monotonic);
+        self.stamps.submit(batch.len(), damaged);
     }
 
     fn has_any(&self) -> bool {
@@ -122,6 +132,27 @@ impl Measurement {
     }
 }
 
+impl StampCheck {
+    /// Takes in the number of payloads of a batch, and of those without a stamp.
+    fn submit(&self, payloads: usize, unstamped: usize) {
+        let before = self.unstamped.load(Ordering::Relaxed);
+        if before >= ENOUGH_UNSTAMPED {
+            return;
+        }
+        let after = if unstamped < payloads { u64::MAX } else { before + unstamped as u64 };
+        self.unstamped.store(after, Ordering::Relaxed);
+        if (ENOUGH_UNSTAMPED..u64::MAX).contains(&after) {
+            tracing::warn!(
+                "the payloads have no stamps: the metrics cannot measure them. Stamps come from \
+                 `punctual generate --enable-metrics`; statistics (--statsfile) measure any stream"
+            );
+        }
+    }
+}
+
+/// A stream whose first payloads have no stamp, in this number, has none at all.
+const ENOUGH_UNSTAMPED: u64 = 20;
+
 impl AnyMeter {
     fn new(format: MetricsFormat, checksum: Checksum) -> Self {
         match format {
@@ -130,8 +161,13 @@ impl AnyMeter {
         }
     }
 
-    fn submit_all(&mut self, batch: &[Bytes], system_us: i64, monotonic_us: i64) {
-        let damaged = |error| tracing::debug!("payload: {error}");
+    /// Returns the number of payloads that have no stamp to read.
+    fn submit_all(&mut self, batch: &[Bytes], system_us: i64, monotonic_us: i64) -> usize {
+        let mut count = 0;
+        let mut damaged = |error| {
+            count += 1;
+            tracing::debug!("payload: {error}");
+        };
         match self {
             Self::Xtransmit(meter) => meter.submit_all(batch, system_us, monotonic_us, damaged),
             Self::Draft(meter) => {
@@ -142,6 +178,7 @@ impl AnyMeter {
                 }
             }
         }
+        count
     }
 
     fn csv_row(&mut self, timepoint: &str, connection: u64) -> String {
