@@ -2,8 +2,8 @@
 //! target rate, and keeps the queue at the bottleneck short. Losses do not slow it down.
 //!
 //! ```sh
-//! punctual receive 'srt://:4200?transtype=file' copy.bin &
-//! cargo run --example custom_congestion -- 127.0.0.1:4200 2 20 file.bin
+//! punctual route 'srt://:4200?transtype=file' copy.bin &
+//! cargo run -p punctual --example custom_congestion -- 127.0.0.1:4200 2 20 file.bin
 //! ```
 
 use std::time::Duration;

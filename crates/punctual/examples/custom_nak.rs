@@ -2,8 +2,8 @@
 //! NAKs at a fixed interval, for links whose delays are known.
 //!
 //! ```sh
-//! cargo run --example custom_nak -- 127.0.0.1:4200 5 60 &
-//! punctual send 'srt://127.0.0.1:4200'
+//! cargo run -p punctual --example custom_nak -- 127.0.0.1:4200 5 60 &
+//! punctual generate 'srt://127.0.0.1:4200' --sendrate 5Mbps
 //! ```
 
 use std::time::Duration;

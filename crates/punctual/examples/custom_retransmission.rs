@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! punctual receive 'srt://:4200' &
-//! cargo run --example custom_retransmission -- 127.0.0.1:4200 2
+//! cargo run -p punctual --example custom_retransmission -- 127.0.0.1:4200 2
 //! ```
 
 use std::time::Duration;

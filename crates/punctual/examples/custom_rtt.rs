@@ -2,8 +2,8 @@
 //! answers do not change it.
 //!
 //! ```sh
-//! cargo run --example custom_rtt -- 127.0.0.1:4200 15 &
-//! punctual send 'srt://127.0.0.1:4200'
+//! cargo run -p punctual --example custom_rtt -- 127.0.0.1:4200 15 &
+//! punctual generate 'srt://127.0.0.1:4200' --sendrate 5Mbps
 //! ```
 
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //! too slow is disconnected.
 //!
 //! ```sh
-//! cargo run --example fan_out -- 0.0.0.0:4200
+//! cargo run -p punctual --example fan_out -- 0.0.0.0:4200
 //! srt-live-transmit srt://127.0.0.1:4200 file://con > stream.bin
 //! ```
 //!

@@ -2,8 +2,8 @@
 //!
 //! ```sh
 //! punctual receive 'srt://:4300' &
-//! cargo run --example relay -- 127.0.0.1:4200 127.0.0.1:4300 &
-//! punctual send 'srt://127.0.0.1:4200'
+//! cargo run -p punctual --example relay -- 127.0.0.1:4200 127.0.0.1:4300 &
+//! punctual generate 'srt://127.0.0.1:4200' --sendrate 5Mbps
 //! ```
 
 use std::net::SocketAddr;
