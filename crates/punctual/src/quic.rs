@@ -47,7 +47,7 @@ pub use punctual_quic::pki_types;
 pub use punctual_quic::tls::{PemError, TlsConfigError, TlsFailure, certificates_from_pem};
 pub use punctual_quic::{
     CertificateHash, ClientTls, CloseReason as QuicCloseReason, CongestionControl, ConnectError,
-    ConnectionInfo as QuicInfo, Identity, Protocol, ServerTls, TransportConfig, Trust,
+    ConnectionInfo as QuicInfo, Identity, Protocol, Renewal, ServerTls, TransportConfig, Trust,
 };
 
 mod bare;

@@ -19,6 +19,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "quic")]
+mod certificate_files;
 mod error;
 mod file;
 mod key;

@@ -1,6 +1,6 @@
 //! The keys of QUIC in `srt+quic://` and `quic://` URIs: certificates, trust and the transport.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use punctual::AppliesTo::{self, Both, Caller, Listener};
 use punctual::quic::pki_types::CertificateDer;
@@ -10,6 +10,7 @@ use punctual::quic::{
 };
 use zeroize::Zeroizing;
 
+use crate::certificate_files::CertificateFiles;
 use crate::error::{Problem, ValueError};
 use crate::key::{Effect, Key, number, switch};
 
@@ -18,10 +19,10 @@ type Done = Result<(), ValueError>;
 /// The values of the keys of QUIC, before the role of this end is known.
 #[derive(Default)]
 pub(crate) struct QuicKeys {
-    /// The file of this end's certificates.
-    chain: Option<Vec<u8>>,
-    /// The file of its private key.
-    key: Option<Zeroizing<Vec<u8>>>,
+    /// The file of this end's certificates, and its contents.
+    chain: Option<(PathBuf, Vec<u8>)>,
+    /// The file of its private key, and its contents.
+    key: Option<(PathBuf, Zeroizing<Vec<u8>>)>,
     authorities: Vec<CertificateDer<'static>>,
     hash: Option<CertificateHash>,
     insecure: bool,
@@ -40,7 +41,7 @@ pub(crate) const QUIC_KEYS: &[Key<QuicKeys>] = &[
         "path; default at a listener: a self-signed certificate, whose hash is logged",
         "PEM file of this end's certificate, then those of its issuers",
         |keys, path| {
-            keys.chain = Some(read(path)?);
+            keys.chain = Some((path.into(), read(path)?));
             Ok(())
         },
     ),
@@ -51,7 +52,7 @@ pub(crate) const QUIC_KEYS: &[Key<QuicKeys>] = &[
         "path; default: the file of cert",
         "PEM file of the certificate's private key",
         |keys, path| {
-            keys.key = Some(Zeroizing::new(read(path)?));
+            keys.key = Some((path.into(), Zeroizing::new(read(path)?)));
             Ok(())
         },
     ),
@@ -159,9 +160,13 @@ impl QuicKeys {
             None => self_signed(host)?,
         };
         let (log, transport) = (logs_keys(), self.transport());
-        let server = ServerTls::new(identity, protocols)
+        let mut server = ServerTls::new(identity, protocols)
             .require_client_certificates(self.client_authorities)
             .with_key_log(log.is_some());
+        if let Some((chain, _)) = self.chain {
+            let key = self.key.map(|(path, _)| path);
+            server = server.with_renewal(CertificateFiles { chain, key }.renewal());
+        }
         let server = Some(server);
         let config = QuicConfig { server, transport, ..QuicConfig::default() };
         Ok((config, log.into_iter().collect()))
@@ -234,8 +239,8 @@ impl QuicKeys {
         let (chain, key) = match (&self.chain, &self.key) {
             (None, None) => return Ok(None),
             (None, Some(_)) => return Err(Problem::Mode("`key` needs `cert`")),
-            (Some(chain), None) => (chain, chain),
-            (Some(chain), Some(key)) => (chain, &**key),
+            (Some((_, chain)), None) => (chain, chain),
+            (Some((_, chain)), Some((_, key))) => (chain, &**key),
         };
         let error = |error| match (error, &self.key) {
             (PemError::NoKey, None) => {
@@ -355,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_listener_without_a_certificate_makes_one() {
-        let hash = |rest: &str| config(rest).server.as_ref().and_then(ServerTls::hash).unwrap();
+        let hash = |rest: &str| config(rest).server.as_ref().unwrap().identity().hash().unwrap();
         assert_ne!(hash(":443"), hash(":443"), "each has a key of its own");
         let of_file = format!(":443?cert={CERT}&key={KEY}&clientca={CERT}");
         let certificate = certificates(CERT).unwrap();

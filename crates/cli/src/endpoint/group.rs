@@ -91,7 +91,8 @@ pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listene
     }
     let listener = Listener::bind_all(ports).await?;
     tracing::info!("listening on {}, also for groups", listener.local_addr());
-    links.iter().filter_map(target).for_each(quic::announce_certificate);
+    let ports = links.iter().filter_map(target).map(|target| &target.port_config);
+    ports.for_each(quic::announce_certificate);
     Ok(listener)
 }
 

@@ -4,15 +4,20 @@
 
 use punctual::{LinkReport, Socket};
 use punctual_stats::QuicStatistics;
-use punctual_uri::SrtTarget;
 
-/// Logs the hash of a listener's certificate, by which callers can pin it.
+/// Logs the hash of a listener's certificate, by which callers can pin it, and warns if callers
+/// will refuse the certificate for its dates.
 #[cfg(feature = "quic")]
-pub(crate) fn announce_certificate(target: &SrtTarget) {
-    let punctual::Carriage::Quic(config) = &target.port_config.carriage else { return };
-    let server = config.server.as_ref();
-    if let Some(hash) = server.and_then(punctual::quic::ServerTls::hash) {
+pub(crate) fn announce_certificate(port: &punctual::PortConfig) {
+    let punctual::Carriage::Quic(config) = &port.carriage else { return };
+    let Some(identity) = config.server.as_ref().map(punctual::quic::ServerTls::identity) else {
+        return;
+    };
+    if let Some(hash) = identity.hash() {
         tracing::info!("callers can verify this listener by `certhash={hash}`");
+    }
+    if let Err(fault) = identity.check_dates(punctual::quic::pki_types::UnixTime::now()) {
+        tracing::warn!("{fault}: only callers that pin its hash will accept it");
     }
 }
 
@@ -48,7 +53,7 @@ pub(crate) fn statistics(info: &punctual::quic::QuicInfo) -> QuicStatistics {
 }
 
 #[cfg(not(feature = "quic"))]
-pub(crate) const fn announce_certificate(_: &SrtTarget) {}
+pub(crate) const fn announce_certificate(_: &punctual::PortConfig) {}
 
 #[cfg(not(feature = "quic"))]
 pub(crate) const fn of_socket(_: &Socket) -> Option<QuicStatistics> {

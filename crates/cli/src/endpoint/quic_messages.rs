@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use punctual::quic::{Protocol, QuicCloseReason, QuicConnection, QuicListener, ServerTls};
-use punctual::{Carriage, Error, PortConfig};
+use punctual::quic::{Protocol, QuicCloseReason, QuicConnection, QuicListener};
+use punctual::{Error, PortConfig};
 use punctual_uri::QuicTarget;
 
 use crate::endpoint::EndLog;
+use crate::endpoint::quic::announce_certificate;
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 
@@ -26,11 +27,7 @@ pub(crate) async fn listen(target: &QuicTarget) -> Result<QuicListener, Failure>
     let local = Some(resolve(&target.host, target.port, None).await?);
     let listener = QuicListener::bind(PortConfig { local, ..target.port_config.clone() }).await?;
     tracing::info!("listening on {}", listener.local_addr());
-    if let Carriage::Quic(config) = &target.port_config.carriage
-        && let Some(hash) = config.server.as_ref().and_then(ServerTls::hash)
-    {
-        tracing::info!("callers can verify this listener by `certhash={hash}`");
-    }
+    announce_certificate(&target.port_config);
     Ok(listener)
 }
 

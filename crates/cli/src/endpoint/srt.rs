@@ -67,7 +67,7 @@ pub(crate) async fn listen(
     })
     .await?;
     tracing::info!("listening on {}", listener.local_addr());
-    quic::announce_certificate(target);
+    quic::announce_certificate(&target.port_config);
     Ok(listener)
 }
 

@@ -1,6 +1,10 @@
 //! The reasons for which a TLS handshake fails, in words for a user.
 
+use std::time::Duration;
+
 use quinn_proto::{ConnectionError, TransportErrorCode};
+use punctual_units::DisplayDuration;
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{AlertDescription, CertificateError, OtherError};
 use thiserror::Error;
 
@@ -10,7 +14,7 @@ use super::verifier::Fault;
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum TlsFailure {
     /// The certificate is not valid any more, or not yet.
-    #[error("the server's certificate is not valid at this time: {0}")]
+    #[error("the server's certificate {0}, by this machine's clock")]
     Expired(String),
     /// The certificate is for other names.
     #[error("the server's certificate is for another name: {0}")]
@@ -81,12 +85,53 @@ pub(crate) fn failure_of(error: &ConnectionError, fault: Option<&Fault>) -> Opti
     })
 }
 
+/// Whether a certificate is valid at this time by its dates.
+pub(super) fn check_dates(
+    certificate: &CertificateDer<'_>,
+    now: UnixTime,
+) -> Result<(), TlsFailure> {
+    let Ok(certificate) = webpki::EndEntityCert::try_from(certificate) else { return Ok(()) };
+    // The dates are checked first; without an authority the rest fails in any case.
+    let usage = webpki::KeyUsage::server_auth();
+    match certificate.verify_for_usage(&[], &[], &[], now, usage, None, None) {
+        Err(webpki::Error::CertExpired { time, not_after }) => {
+            Err(TlsFailure::Expired(expired(time, not_after)))
+        }
+        Err(webpki::Error::CertNotValidYet { time, not_before }) => {
+            Err(TlsFailure::Expired(not_yet_valid(time, not_before)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn expired(now: UnixTime, end: UnixTime) -> String {
+    format!("expired {} ago", time_between(end, now))
+}
+
+fn not_yet_valid(now: UnixTime, start: UnixTime) -> String {
+    format!("will be valid in {}", time_between(now, start))
+}
+
+fn time_between(start: UnixTime, end: UnixTime) -> String {
+    let seconds = end.as_secs().saturating_sub(start.as_secs());
+    match seconds / SECONDS_OF_A_DAY {
+        0 | 1 => format!("{:#}", DisplayDuration(Duration::from_secs(seconds))),
+        days => format!("{days} days"),
+    }
+}
+
+const SECONDS_OF_A_DAY: u64 = 86_400;
+
 fn certificate_failure(fault: &CertificateError) -> TlsFailure {
     match fault {
-        CertificateError::Expired
-        | CertificateError::ExpiredContext { .. }
-        | CertificateError::NotValidYet
-        | CertificateError::NotValidYetContext { .. } => TlsFailure::Expired(fault.to_string()),
+        CertificateError::ExpiredContext { time, not_after } => {
+            TlsFailure::Expired(expired(*time, *not_after))
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            TlsFailure::Expired(not_yet_valid(*time, *not_before))
+        }
+        CertificateError::Expired => TlsFailure::Expired("has expired".to_owned()),
+        CertificateError::NotValidYet => TlsFailure::Expired("is not valid yet".to_owned()),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFailure::WrongName(fault.to_string())
         }

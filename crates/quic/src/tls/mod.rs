@@ -1,22 +1,25 @@
 //! TLS 1.3: identities, trust, and the application protocols (ALPN).
 
 mod errors;
+mod renewal;
 pub mod simulated;
 mod verifier;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{KeyLogFile, RootCertStore, version};
 use thiserror::Error;
 
 pub use self::errors::TlsFailure;
 pub(crate) use self::errors::failure_of;
+pub use self::renewal::Renewal;
+use self::renewal::Shown;
 pub(crate) use self::verifier::Fault;
 use self::verifier::{PinnedVerifier, RecordingVerifier};
 
@@ -157,6 +160,15 @@ impl Identity {
     pub fn hash(&self) -> Option<CertificateHash> {
         self.chain.first().map(CertificateHash::of)
     }
+
+    /// Whether the end's own certificate is valid at this time by its dates.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsFailure::Expired`], also if it is not valid yet.
+    pub fn check_dates(&self, now: UnixTime) -> Result<(), TlsFailure> {
+        self.chain.first().map_or(Ok(()), |certificate| errors::check_dates(certificate, now))
+    }
 }
 
 /// The certificates in a PEM text, in their order.
@@ -279,6 +291,9 @@ impl ClientTls {
 pub struct ServerTls {
     pub(crate) protocols: Vec<Protocol>,
     identity: Identity,
+    renewal: Option<Renewal>,
+    /// Made once: the endpoints of all cores show the same identity.
+    shown: Arc<OnceLock<Arc<Shown>>>,
     client_authorities: Vec<CertificateDer<'static>>,
     key_log: bool,
 }
@@ -289,6 +304,8 @@ impl ServerTls {
         Self {
             protocols: protocols.to_vec(),
             identity,
+            renewal: None,
+            shown: Arc::default(),
             client_authorities: Vec::new(),
             key_log: false,
         }
@@ -303,15 +320,21 @@ impl ServerTls {
         self
     }
 
+    /// Asks `renewal` for a new identity at each handshake.
+    pub fn with_renewal(mut self, renewal: Renewal) -> Self {
+        self.renewal = Some(renewal);
+        self
+    }
+
     /// As [`ClientTls::with_key_log`].
     pub const fn with_key_log(mut self, is_on: bool) -> Self {
         self.key_log = is_on;
         self
     }
 
-    /// The digest of the server's certificate.
-    pub fn hash(&self) -> Option<CertificateHash> {
-        self.identity.hash()
+    /// The identity that the server shows first.
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     pub(crate) fn build(&self) -> Result<QuicServerConfig, TlsConfigError> {
@@ -328,10 +351,9 @@ impl ServerTls {
                 .map_err(|error| TlsConfigError::Authorities(error.to_string()))?;
             builder.with_client_cert_verifier(verifier)
         };
-        let Identity { chain, key } = self.identity.clone();
-        let mut config = builder
-            .with_single_cert(chain, key)
-            .map_err(|error| TlsConfigError::Identity(error.to_string()))?;
+        let shown = Arc::new(Shown::new(&self.identity, self.renewal.clone())?);
+        let shown = Arc::clone(self.shown.get_or_init(|| shown));
+        let mut config = builder.with_cert_resolver(shown);
         config.alpn_protocols = names(&self.protocols);
         if self.key_log {
             config.key_log = Arc::new(KeyLogFile::new());

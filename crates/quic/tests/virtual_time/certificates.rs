@@ -1,9 +1,12 @@
 //! Certificates: the calls that succeed, and the errors of the others.
 
-use punctual_quic::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use punctual_quic::pki_types::{CertificateDer, PrivatePkcs8KeyDer, UnixTime};
 use punctual_quic::tls::TlsFailure;
 use punctual_quic::{
-    CertificateHash, ClientTls, CloseReason, Event, Identity, Protocol, ServerTls, Trust,
+    CertificateHash, ClientTls, CloseReason, Event, Identity, Protocol, Renewal, ServerTls, Trust,
 };
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 
@@ -88,8 +91,40 @@ fn a_certificate_that_has_expired_is_refused() {
         params.not_before = rcgen::date_time_ymd(2020, 1, 1);
         params.not_after = rcgen::date_time_ymd(2021, 1, 1);
     });
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(1_767_225_600));
+    let told = expired.check_dates(now).unwrap_err().to_string();
+    assert!(told.contains("expired 1826 days ago"), "{told}");
     let failure = failure(&trusting(&authority), &server(expired), "studio.example");
     assert!(matches!(failure, TlsFailure::Expired(_)), "{failure:?}");
+    assert!(issued(&authority, "studio.example", |_| {}).check_dates(now).is_ok());
+}
+
+#[test]
+fn a_renewed_certificate_is_shown_to_later_callers_and_a_broken_one_is_not() {
+    let authority = authority("ours");
+    let hash = |identity: &Identity| identity.hash().expect("there is a certificate");
+    let [first, second] = [(); 2].map(|()| issued(&authority, "studio.example", |_| {}));
+    let (old, new) = (hash(&first), hash(&second));
+    // A certificate with the key of another one, as while two files are replaced.
+    let mixed = {
+        let params = CertificateParams::new(vec!["studio.example".to_owned()]).expect("a name");
+        let [key, other] = [(); 2].map(|()| KeyPair::generate().expect("a key"));
+        let certificate = params.signed_by(&key, &authority).expect("it signs");
+        let other = PrivatePkcs8KeyDer::from(other.serialize_der());
+        Identity::new(vec![certificate.into()], other.into())
+    };
+    let handshakes = AtomicUsize::new(0);
+    let ask = move || match handshakes.fetch_add(1, Ordering::Relaxed) {
+        1 => Some(Ok(mixed.clone())),
+        2 => Some(Ok(second.clone())),
+        _ => None,
+    };
+    let server = server(first).with_renewal(Renewal::new(ask));
+    for shown in [old, old, new, new] {
+        let client = ClientTls::new(Trust::Pinned(shown), DATAGRAMS);
+        let duo = Duo::called(&client, &server, "studio.example");
+        duo.id(CLIENT);
+    }
 }
 
 #[test]
