@@ -38,6 +38,11 @@ pub(crate) enum Problem {
     #[cfg(feature = "quic")]
     #[error("{keys}: {fault}")]
     Certificate { keys: &'static str, fault: String },
+    #[error(
+        "passphrase=: it is empty; leave the key out for a stream that is not encrypted, or give it \
+         10 to 80 bytes"
+    )]
+    EmptyPassphrase,
     #[error("`{key}` is given twice{alias}")]
     GivenTwice { key: String, alias: String },
     #[error(transparent)]

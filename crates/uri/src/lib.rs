@@ -287,7 +287,30 @@ mod tests {
             warning.contains("`passphrase-file=PATH`") && warning.contains("`ps`"),
             "{warning}"
         );
-        assert_eq!(warnings("srt://h:1?passphrase="), "");
+    }
+
+    #[test]
+    fn an_empty_passphrase_is_refused_and_others_that_matter_are_warned_of() {
+        for text in ["srt://h:1?passphrase=", "srt://:1?passphrase&latency=1ms"] {
+            let error = text.parse::<Uri>().unwrap_err().to_string();
+            assert!(error.contains("it is empty; leave the key out"), "{error}");
+        }
+        let warnings = |text: &str| text.parse::<Uri>().unwrap().warnings().join("\n");
+        assert!(warnings("srt://h:1?pbkeylen=32").contains("the stream is not encrypted"));
+        assert!(warnings("srt://h:1?cryptomode=2").contains("the stream is not encrypted"));
+        assert!(warnings("srt://h:1?streamid=").contains("`streamid` is empty"));
+        assert_eq!(warnings("srt://h:1?streamid=a"), "");
+        let error = "srt://h:1?passphrase-env=PUNCTUAL_NOT_SET".parse::<Uri>().unwrap_err();
+        assert!(error.to_string().contains("it is not set"), "{error}");
+    }
+
+    #[cfg(feature = "quic")]
+    #[test]
+    fn an_empty_value_does_not_make_quic_insecure() {
+        let error = "srt+quic://h:1?insecure=".parse::<Uri>().unwrap_err().to_string();
+        assert!(error.contains("it is empty"), "{error}");
+        assert!("srt+quic://h:1?certhash=".parse::<Uri>().is_err());
+        assert!("srt+quic://h:1?insecure=1".parse::<Uri>().is_ok());
     }
 
     #[test]

@@ -82,6 +82,10 @@ pub(crate) const QUIC_KEYS: &[Key<QuicKeys>] = &[
         "switch; default off",
         "accept any certificate: an attacker on the path can read and change the stream",
         |keys, value| {
+            // A variable of a script that is not set asks for nothing.
+            if value.is_empty() {
+                return Err(ValueError("it is empty; write insecure=1".to_owned()));
+            }
             keys.insecure = switch(value)?;
             Ok(())
         },

@@ -105,6 +105,7 @@ impl SrtTarget {
         let mut keys = SrtKeys { config: linger, ..SrtKeys::default() };
         apply_query(SRT_KEYS, &parts.with_first(PRESETS), &mut keys)?;
         keys.config.check().map_err(|error| parts.error(error.into()))?;
+        check_encryption(parts, &mut keys)?;
         let mode = match keys.mode {
             Some(mode) => mode,
             None if parts.host.is_empty() => Mode::Listener,
@@ -250,6 +251,25 @@ pub(crate) struct SrtKeys {
     pub listen_timeout: Option<Duration>,
     pub framing: Option<bool>,
     pub warnings: Vec<String>,
+}
+
+/// Refuses an empty passphrase, which a script may have read from a variable that is not set: the
+/// stream would not be encrypted. Warns of keys that have no effect without one.
+fn check_encryption(parts: &Parts<'_>, keys: &mut SrtKeys) -> Result<(), UriError> {
+    let has = |name: &str| parts.query.iter().any(|(key, value)| key == name && value.is_empty());
+    if has("passphrase") {
+        return Err(parts.error(Problem::EmptyPassphrase));
+    }
+    let is_given = |name: &&str| parts.query.iter().any(|(key, _)| key == name);
+    if keys.config.passphrase().is_none()
+        && let Some(name) = ["pbkeylen", "key-length", "cryptomode"].iter().find(|it| is_given(it))
+    {
+        keys.warnings.push(format!("`{name}` without a passphrase: the stream is not encrypted"));
+    }
+    if has("streamid") || has("srt_streamid") {
+        keys.warnings.push("`streamid` is empty: the listener gets no stream ID".to_owned());
+    }
+    Ok(())
 }
 
 pub(crate) fn is_wildcard(host: &str) -> bool {
