@@ -2,11 +2,9 @@
 //! `receive`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
 
 use crate::args::ConnectionArgs;
 use crate::endpoint::{Connection, Opener};
@@ -43,7 +41,8 @@ pub(crate) async fn run_all<C: Streams>(
     for opener in openers {
         let command = Arc::clone(command);
         let count = command.connections().concurrent_streams.get();
-        let mut opener = opener.with_max_callers(count);
+        let mut opener =
+            opener.with_max_callers(count).with_reconnect(command.connections().reconnect());
         if count > 1 {
             opener = opener.with_shared_port();
         }
@@ -82,9 +81,11 @@ where
     while args.limit().is_none_or(|limit| opened < limit) {
         let Some(place) = stop.or(Arc::clone(&places).acquire_owned()).await else { break };
         let place = place.expect("the semaphore is never closed");
-        let next_call = Instant::now() + PAUSE;
         match stop.or(opener.open()).await {
-            None => break,
+            None => {
+                failure = opener.never_opened(stop);
+                break;
+            }
             Some(Ok(connection)) => {
                 opened += 1;
                 let uri = opener.uri().clone();
@@ -99,9 +100,6 @@ where
                     result
                 });
             }
-            Some(Err(error)) if args.reconnect() && !error.is_usage() => {
-                tracing::warn!("{error}; trying again");
-            }
             Some(Err(error)) => {
                 failure = Some(error);
                 break;
@@ -109,11 +107,6 @@ where
         }
         if args.close_listener() && opened >= args.concurrent_streams.get() as u64 {
             opener.close_listener();
-        }
-        // Calls that fail or end at once must not follow each other without a pause; callers who
-        // wait at a listener, and the first calls, need none.
-        if args.reconnect() && places.available_permits() > 0 && opener.calls() {
-            stop.or(sleep_until(next_call)).await;
         }
     }
     // A caller that comes now should know at once that it will not be accepted.
@@ -126,6 +119,3 @@ where
     }
     failure.map_or(Ok(()), Err)
 }
-
-/// The least time from one call to the next, as in srt-xtransmit.
-const PAUSE: Duration = Duration::from_secs(1);

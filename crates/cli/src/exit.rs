@@ -51,6 +51,15 @@ impl Failure {
         Self { kind: Kind::NoAnswer, message: format!("nobody called within {limit:#}") }
     }
 
+    /// Nobody was there until the end, at an end that `calls` or waits for callers.
+    pub(crate) fn nobody(calls: bool) -> Self {
+        let message = match calls {
+            true => "no connection was made until the end (is somebody listening there?)",
+            false => "nobody called until the end",
+        };
+        Self { kind: Kind::NoAnswer, message: message.to_owned() }
+    }
+
     /// The same failure, with the place or the work where it happened before it.
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
@@ -84,6 +93,28 @@ impl Failure {
             Kind::Rejected(reason) => Some(reason),
             _ => None,
         }
+    }
+
+    /// Whether the other end refuses the call for a reason that only other settings change.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.refusal().is_some_and(|reason| {
+            [
+                RejectReason::BAD_SECRET,
+                RejectReason::UNSECURE,
+                RejectReason::CRYPTO,
+                RejectReason::VERSION,
+                RejectReason::MESSAGE_API,
+                RejectReason::CONGESTION,
+                RejectReason::FILTER,
+                RejectReason::GROUP,
+                RejectReason::KEY_NOT_SUPPORTED,
+                RejectReason::BAD_REQUEST,
+                RejectReason::UNAUTHORIZED,
+                RejectReason::FORBIDDEN,
+                RejectReason::BAD_MODE,
+            ]
+            .contains(&reason)
+        })
     }
 
     /// Whether nobody answered or called in time.

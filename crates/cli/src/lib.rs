@@ -31,6 +31,7 @@ mod stats;
 mod stop;
 mod stream_ids;
 mod timepoint;
+mod tries;
 mod uris;
 mod usage;
 mod warnings;

@@ -1,17 +1,19 @@
 //! The end in good order: on Ctrl-C, on SIGTERM, or after a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::exit::INTERRUPTED;
+use crate::exit::{Failure, INTERRUPTED};
 
 /// Tells all parts of a command when it is time to end.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     told: watch::Receiver<bool>,
     teller: Arc<watch::Sender<bool>>,
+    by_signal: Arc<AtomicBool>,
 }
 
 impl Stop {
@@ -20,21 +22,26 @@ impl Stop {
     pub(crate) fn on_signals(duration: Option<Duration>) -> Self {
         let (teller, told) = watch::channel(false);
         let teller = Arc::new(teller);
-        let by_signal = Arc::clone(&teller);
+        let alone = Arc::clone(&teller);
+        let by_signal = Arc::new(AtomicBool::new(false));
+        let signalled = Arc::clone(&by_signal);
         // Made here, so that a signal that comes before the task runs counts as well.
         let mut signals = Signals::new();
         tokio::spawn(async move {
             tokio::select! {
-                () = signals.next() => tracing::info!("stopping; a second Ctrl-C ends at once"),
+                () = signals.next() => {
+                    signalled.store(true, Ordering::Relaxed);
+                    tracing::info!("stopping; a second Ctrl-C ends at once");
+                }
                 () = after(duration) => tracing::debug!("the time is over"),
                 // No part is left that could be told.
-                () = by_signal.closed() => return,
+                () = alone.closed() => return,
             }
-            by_signal.send_replace(true);
+            alone.send_replace(true);
             signals.next().await;
             std::process::exit(INTERRUPTED.into());
         });
-        Self { told, teller }
+        Self { told, teller, by_signal }
     }
 
     /// Tells all parts that it is time to end.
@@ -51,6 +58,23 @@ impl Stop {
     /// Whether it is time to end.
     pub(crate) fn is_told(&self) -> bool {
         *self.told.borrow()
+    }
+
+    /// Whether a signal has ended the command: somebody wants it to end.
+    pub(crate) fn is_by_signal(&self) -> bool {
+        self.by_signal.load(Ordering::Relaxed)
+    }
+
+    /// The end of a stream, whose failure is only logged if a signal has ended the command: what
+    /// was on its way is then lost by intention.
+    pub(crate) fn judge(&self, ended: Result<(), Failure>) -> Result<(), Failure> {
+        match ended {
+            Err(failure) if self.is_by_signal() => {
+                tracing::warn!("{failure}");
+                Ok(())
+            }
+            ended => ended,
+        }
     }
 
     /// The result of `work`, or `None` if it is time to end first.

@@ -28,9 +28,10 @@ pub(crate) struct GenerateArgs {
     #[arg(short, long, value_name = "URI", num_args = 1..)]
     output: Vec<Uri>,
     /// The bit rate of the payloads: 5Mbps, 800kbps; a bare number is bits per second; 0 for no
-    /// limit
-    #[arg(long, value_name = "RATE", default_value = "0", value_parser = value::rate)]
-    pub(crate) sendrate: Bitrate,
+    /// limit [default: 5Mbps if a destination is live (srt://, udp://, quic://), which loses what
+    /// is too fast; no limit to files, pipes, tcp:// and streams of bytes]
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    pub(crate) sendrate: Option<Bitrate>,
     /// The bytes of each message
     #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
     pub(crate) msgsize: usize,

@@ -3,6 +3,7 @@
 use punctual::{Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig, RejectReason};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
+use crate::endpoint::addresses::{addresses, from_turn};
 use crate::endpoint::quic;
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
@@ -36,18 +37,20 @@ pub(crate) fn is_grouped(target: &SrtTarget) -> bool {
     target.group.is_some() || target.mode == Mode::Listener && target.config.group_connect()
 }
 
-/// Calls over every link, with the options of the first one.
+/// Calls over every link, with the options of the first one. Of a name with several addresses, each
+/// `turn` calls the next.
 pub(crate) async fn call(
     kind: GroupKind,
     links: &[Uri],
     payload_size: usize,
+    turn: usize,
 ) -> Result<Group, Failure> {
     let mut targets = links.iter().filter_map(target).peekable();
-    let first = targets.peek().ok_or_else(|| Failure::usage("a group needs a link"))?;
+    let first = *targets.peek().ok_or_else(|| Failure::usage("a group needs a link"))?;
     let config = first.config_for_payload(payload_size).map_err(punctual::Error::from)?;
     let mut calls = Vec::new();
     for target in targets {
-        let remote = resolve(&target.host, target.port, None).await?;
+        let remote = from_turn(addresses(&target.host, target.port).await?, turn)[0];
         let local = match &target.local_host {
             Some(host) => resolve(host, 0, Some(remote.ip())).await?.ip(),
             None => unspecified(Some(remote.ip())),
@@ -58,9 +61,10 @@ pub(crate) async fn call(
     }
     let group = Group::connect(kind, calls, config).await.map_err(|error| explain(kind, error))?;
     tracing::info!(
-        "the group is established with {} of {} links",
+        "the group is established with {} of {} links, {}",
         group.links().len(),
-        links.len()
+        links.len(),
+        encryption(first)
     );
     Ok(group)
 }
@@ -96,10 +100,22 @@ pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listene
     Ok(listener)
 }
 
-/// Logs the links of a group that called.
-pub(crate) fn announce(group: &Group) {
+/// Logs the links of a group that called the listener of `target`.
+pub(crate) fn announce(group: &Group, target: &SrtTarget) {
+    let encryption = encryption(target);
     for link in group.links() {
-        tracing::info!("a group called from {}, with a weight of {}", link.remote, link.weight);
+        let (peer, weight) = (link.remote, link.weight);
+        tracing::info!("a group called from {peer}, with a weight of {weight}, {encryption}");
+    }
+}
+
+/// The encryption that this end has for its links, in words.
+fn encryption(target: &SrtTarget) -> &'static str {
+    match target.config.passphrase() {
+        Some(_) if target.config.enforced_encryption() => "encrypted",
+        Some(_) => "encrypted if the other end has the passphrase",
+        None if !target.port_config.carriage.is_udp() => "encrypted by QUIC",
+        None => "not encrypted",
     }
 }
 

@@ -1,5 +1,6 @@
 //! The ends of a stream as commands use them: messages in, messages out, over any carrier.
 
+mod addresses;
 mod admission;
 mod byte_writer;
 mod bytes;
@@ -7,9 +8,11 @@ mod connection;
 mod cut;
 mod datagrams;
 mod end_log;
+mod ending;
 mod frames;
 mod group;
 mod growing;
+mod haste;
 mod limited;
 mod open;
 mod paced;
@@ -30,8 +33,12 @@ mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use punctual::Transmission;
+use punctual_uri::{Target, Uri};
+
 pub(crate) use connection::Connection;
 pub(crate) use end_log::EndLog;
+pub(crate) use ending::end_stream;
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
 pub(crate) use recording::{Existing, is_same_file};
@@ -41,6 +48,15 @@ pub(crate) use resumed::ResumedStream;
 pub(crate) use srt_end::{Row, SrtEnd};
 pub(crate) use stats_end::StatsEnd;
 pub(crate) use writer::Writer;
+
+/// Whether an end cannot wait for the other one: it loses data instead.
+pub(crate) fn is_live(uri: &Uri) -> bool {
+    match &uri.target {
+        Target::Quic(_) | Target::Udp(_) => true,
+        Target::Srt(target) => target.config.transmission() == Transmission::Live,
+        _ => false,
+    }
+}
 
 /// The messages that a connection has carried, without anything that its protocol adds.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual::{Accepted, Listener, Port};
+use punctual::{Accepted, Listener};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::net::TcpListener;
@@ -18,6 +18,7 @@ use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::growing::GrowingFile;
+use crate::endpoint::haste::WatchedPipe;
 use crate::endpoint::limited::LimitedStream;
 use crate::endpoint::paced::{Clock, PacedReader};
 #[cfg(feature = "quic")]
@@ -25,7 +26,9 @@ use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
 use crate::endpoint::{Connection, EndLog, Reader, ResumedStream, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
+use crate::stop::Stop;
 use crate::stream_ids::AllowedStreamIds;
+use crate::tries::Tries;
 use crate::warnings;
 use punctual_uri::{FileTarget, Limits, Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
@@ -64,20 +67,13 @@ pub(crate) struct Opener {
     existing: Existing,
     admission: Admission,
     listener: AnyListener,
-    calls: CallPort,
+    calls: srt::Calls,
     /// The stream that this source goes on with over each connection.
     resumed: Option<ResumedStream>,
     /// The bytes of a file that are skipped, because they were read before.
     skip: u64,
+    tries: Tries,
     log: Arc<EndLog>,
-}
-
-/// The UDP port that calls start from.
-enum CallPort {
-    /// A separate one for each call.
-    Own,
-    /// A common one, bound by the first call.
-    Shared(Option<Port>),
 }
 
 enum AnyListener {
@@ -104,9 +100,10 @@ impl Opener {
             existing: Existing::default(),
             admission: Admission::default(),
             listener: AnyListener::None,
-            calls: CallPort::Own,
+            calls: srt::Calls::default(),
             resumed: None,
             skip: 0,
+            tries: Tries::new(false),
             log: Arc::new(EndLog::new(uri, calls(uri))),
         }
     }
@@ -172,7 +169,7 @@ impl Opener {
     /// The same, with one UDP port for all its calls: connections of one port leave in common
     /// batches, which costs far less than a port for each.
     pub(crate) fn with_shared_port(self) -> Self {
-        Self { calls: CallPort::Shared(None), ..self }
+        Self { calls: srt::Calls::from_one_port(), ..self }
     }
 
     /// The same, with this treatment of a file that exists.
@@ -193,7 +190,13 @@ impl Opener {
 
     /// The same, for `count` connections of a listener at the same time instead of one.
     pub(crate) fn with_max_callers(self, count: usize) -> Self {
-        Self { admission: self.admission.with_max_callers(count), ..self }
+        let tries = self.tries.for_connections(count);
+        Self { admission: self.admission.with_max_callers(count), tries, ..self }
+    }
+
+    /// The same; if `reconnect`, it tries again for as long as it cannot be opened.
+    pub(crate) fn with_reconnect(self, reconnect: bool) -> Self {
+        Self { tries: self.tries.repeated(reconnect), ..self }
     }
 
     /// Whether it opens groups.
@@ -204,11 +207,6 @@ impl Opener {
     /// The end that is opened.
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
-    }
-
-    /// Whether this end opens a connection by itself instead of waiting for callers.
-    pub(crate) fn calls(&self) -> bool {
-        calls(&self.uri)
     }
 
     /// The log of its connections.
@@ -222,7 +220,21 @@ impl Opener {
     }
 
     /// Begins to listen, if this end waits for callers and does not listen yet.
+    ///
+    /// # Errors
+    ///
+    /// The failure after which there is no other try.
     pub(crate) async fn listen(&mut self) -> Result<(), Failure> {
+        loop {
+            self.tries.begin(false).await;
+            match self.listen_once().await {
+                Ok(()) => return Ok(()),
+                Err(failure) => self.tries.failed(failure)?,
+            }
+        }
+    }
+
+    async fn listen_once(&mut self) -> Result<(), Failure> {
         let Self { uri, links, message_size, listener, admission, .. } = self;
         let listened = match &uri.target {
             Target::Srt(target) if target.mode == Mode::Listener => {
@@ -240,8 +252,33 @@ impl Opener {
     }
 
     /// Calls, or waits for the next caller, or opens an end that needs no peer.
+    ///
+    /// # Errors
+    ///
+    /// The failure after which there is no other try.
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
-        let (size, log) = (self.message_size, &self.log);
+        loop {
+            self.tries.begin(calls(&self.uri)).await;
+            match self.open_once().await {
+                Ok(connection) => {
+                    self.tries.succeeded();
+                    return Ok(connection);
+                }
+                Err(failure) => self.tries.failed(failure)?,
+            }
+        }
+    }
+
+    /// The failure of an end that was never open until the end of the stream, or until the time of
+    /// the command was over; `None` if it was open once, or a signal ended the command.
+    pub(crate) fn never_opened(&mut self, stop: &Stop) -> Option<Failure> {
+        let Self { tries, uri, .. } = self;
+        let nobody = || Failure::nobody(calls(uri)).at(&*uri);
+        tries.never_succeeded(nobody).filter(|_| !stop.is_by_signal())
+    }
+
+    async fn open_once(&mut self) -> Result<Connection, Failure> {
+        let (size, log, turn) = (self.message_size, &self.log, self.tries.count() - 1);
         let opened = match &self.uri.target {
             Target::File(_) | Target::Stdio => match self.role {
                 Role::Source => {
@@ -256,7 +293,15 @@ impl Opener {
             }
             Target::Srt(target) => {
                 let Self { links, calls, resumed, .. } = self;
-                call_srt(target, links, size, calls, resumed.as_ref(), log).await
+                match target.group {
+                    Some(kind) => group::call(kind, links, size, turn)
+                        .await
+                        .map(|group| Connection::group(group, log)),
+                    None => calls
+                        .call(target, size)
+                        .await
+                        .map(|socket| Connection::srt(socket, resumed.as_ref(), log)),
+                }
             }
             Target::Tcp(target) => open_tcp(target, self.role, size, &mut self.listener, log).await,
             #[cfg(feature = "quic")]
@@ -264,7 +309,8 @@ impl Opener {
             #[cfg(not(feature = "quic"))]
             Target::Quic(_) => unreachable!("without QUIC no such URI is parsed"),
             Target::Udp(target) => {
-                open_udp(target, self.role, self.coalesce.max(self.gather), log).await
+                let gather = self.coalesce.max(self.gather);
+                open_udp(target, self.role, turn, gather, log).await
             }
         };
         opened.map_err(|failure| failure.at(&self.uri))
@@ -281,25 +327,6 @@ impl Opener {
     pub(crate) fn close_listener(&mut self) {
         self.listener = AnyListener::None;
     }
-}
-
-async fn call_srt(
-    target: &SrtTarget,
-    links: &[Uri],
-    message_size: usize,
-    calls: &mut CallPort,
-    resumed: Option<&ResumedStream>,
-    log: &Arc<EndLog>,
-) -> Result<Connection, Failure> {
-    if let Some(kind) = target.group {
-        let group = group::call(kind, links, message_size).await?;
-        return Ok(Connection::group(group, log));
-    }
-    let socket = match calls {
-        CallPort::Own => srt::call(target, message_size).await?,
-        CallPort::Shared(port) => srt::call_from(port, target, message_size).await?,
-    };
-    Ok(Connection::srt(socket, resumed, log))
 }
 
 async fn listen_srt<'a>(
@@ -340,7 +367,7 @@ async fn accept_srt(
     };
     Ok(match accepted {
         Accepted::Group(group) => {
-            log.connected(|| group::announce(&group));
+            log.connected(|| group::announce(&group, target));
             let listener = Some(Arc::clone(listener));
             Connection { _listener: listener, ..Connection::group(group, log) }
         }
@@ -401,6 +428,7 @@ async fn open_tcp(
 async fn open_udp(
     target: &UdpTarget,
     role: Role,
+    turn: usize,
     gather: Duration,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
@@ -408,7 +436,7 @@ async fn open_udp(
         Role::Destination if target.host.is_empty() => {
             return Err(Failure::usage("the host to send to is missing: `udp://host:1234`"));
         }
-        Role::Destination => (Arc::new(udp::send_to(target).await?), false),
+        Role::Destination => (Arc::new(udp::send_to(target, turn).await?), false),
         Role::Source => (Arc::new(udp::receive_at(target, !gather.is_zero()).await?), true),
     };
     let reader = DatagramReader::new(Arc::clone(&socket), gather)?;
@@ -431,6 +459,9 @@ async fn open_input(
         Target::File(target) => {
             let (stream, is_ts) = open_file(target, skip).await?;
             (stream, Some(target), is_ts)
+        }
+        _ if pacing.pace.is_none() && pacing.to_live => {
+            (Box::new(WatchedPipe::new(Box::new(tokio::io::stdin()))), None, false)
         }
         _ => (Box::new(tokio::io::stdin()), None, false),
     };

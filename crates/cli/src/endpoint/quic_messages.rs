@@ -8,16 +8,20 @@ use punctual::{Error, PortConfig};
 use punctual_uri::QuicTarget;
 
 use crate::endpoint::EndLog;
+use crate::endpoint::addresses::{addresses, first_to_answer};
 use crate::endpoint::quic::announce_certificate;
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 
 /// Calls the listener that `target` names.
 pub(crate) async fn call(target: &QuicTarget) -> Result<QuicConnection, Failure> {
-    let remote = resolve(&target.host, target.port, None).await?;
-    let local = Some((unspecified(Some(remote.ip())), 0).into());
-    let port = PortConfig { local, ..target.port_config.clone() };
-    let connection = QuicConnection::connect(port, remote).await?;
+    let all = addresses(&target.host, target.port).await?;
+    let connection = first_to_answer(&all, |remote| async move {
+        let local = Some((unspecified(Some(remote.ip())), 0).into());
+        let port = PortConfig { local, ..target.port_config.clone() };
+        Ok(QuicConnection::connect(port, remote).await?)
+    })
+    .await?;
     announce(&connection);
     Ok(connection)
 }

@@ -1,4 +1,4 @@
-//! Names to addresses.
+//! Names to local addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,11 +6,8 @@ use tokio::net::lookup_host;
 
 use crate::exit::Failure;
 
-/// The address of `host`, of the same family as `like` if that is given; every IPv4 address of this
-/// machine for an empty host.
-///
-/// A name with addresses of both families gives its IPv4 address, because most SRT listeners use
-/// IPv4 alone.
+/// The local address `host`, of the same family as `like` if that is given; every IPv4 address of
+/// this machine for an empty host. A name with addresses of both families gives its IPv4 address.
 pub(crate) async fn resolve(
     host: &str,
     port: u16,

@@ -2,37 +2,106 @@
 
 use std::net::SocketAddr;
 
-use punctual::{Config, Listener, ListenerConfig, Port, PortConfig, Socket, Transmission};
+use punctual::{
+    CipherMode, Config, ConnectionInfo, KeyState, Listener, ListenerConfig, Port, PortConfig,
+    Socket, Transmission,
+};
 use punctual_units::DisplayDuration;
 
+use crate::endpoint::addresses::{addresses, first_to_answer, from_turn};
 use crate::endpoint::quic;
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::{Mode, SrtTarget};
 
-/// Calls the listener that `target` names, or begins a rendezvous with the peer.
-pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Socket, Failure> {
-    call_from(&mut None, target, payload_size).await
+/// The calls of one end, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// The ports that all calls start from; `None` for new ones for each call.
+    shared: Option<Ports>,
+    /// The number of calls so far.
+    count: usize,
 }
 
-/// The same from `port`; if there is none, one is bound and left there.
-pub(crate) async fn call_from(
-    port: &mut Option<Port>,
-    target: &SrtTarget,
-    payload_size: usize,
-) -> Result<Socket, Failure> {
-    let remote = resolve(&target.host, target.port, None).await?;
-    let config = config(target, payload_size)?;
-    let port = match port {
-        Some(port) => &*port,
-        None => port.insert(bind(target, remote).await?),
-    };
-    if target.mode == Mode::Rendezvous {
-        tracing::info!("rendezvous with {remote} from {}", port.local_addr());
-        return Ok(port.rendezvous(remote, config).await?);
+/// A port for each family of IP, IPv4 first, once it is bound.
+type Ports = [Option<Port>; 2];
+
+impl Calls {
+    /// The same, from one port for all calls.
+    pub(crate) fn from_one_port() -> Self {
+        Self { shared: Some(Ports::default()), ..Self::default() }
     }
-    tracing::debug!("calling {remote} from {}", port.local_addr());
-    Ok(port.connect(remote, config).await?)
+
+    /// Calls the listener that `target` names at each address of its host until one answers, or
+    /// begins a rendezvous with the peer.
+    ///
+    /// A rendezvous is with one address, because both ends call each other: each try has the next.
+    pub(crate) async fn call(
+        &mut self,
+        target: &SrtTarget,
+        payload_size: usize,
+    ) -> Result<Socket, Failure> {
+        let config = config(target, payload_size)?;
+        let mut all = addresses(&target.host, target.port).await?;
+        if target.mode == Mode::Rendezvous {
+            all = from_turn(all, self.count);
+            all.truncate(1);
+        }
+        self.count += 1;
+        let mut own = Ports::default();
+        let ports = self.shared.as_mut().unwrap_or(&mut own);
+        bind_for(&mut all, target, ports).await?;
+        let ports = &*ports;
+        first_to_answer(&all, |remote| {
+            let (port, config) = (port_for(ports, remote).cloned(), config.clone());
+            async move {
+                let port = port.ok_or_else(|| Failure::runtime("no port is bound"))?;
+                let local = port.local_addr();
+                if target.mode == Mode::Rendezvous {
+                    tracing::info!("rendezvous with {remote} from {local}");
+                    return Ok(port.rendezvous(remote, config).await?);
+                }
+                tracing::debug!("calling {remote} from {local}");
+                Ok(port.connect(remote, config).await?)
+            }
+        })
+        .await
+    }
+}
+
+/// One call, as [`Calls::call`] makes it.
+pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Socket, Failure> {
+    Calls::default().call(target, payload_size).await
+}
+
+/// Binds the ports that calls to `all` start from, and removes the addresses that cannot be called.
+///
+/// # Errors
+///
+/// None can be called.
+async fn bind_for(
+    all: &mut Vec<SocketAddr>,
+    target: &SrtTarget,
+    ports: &mut Ports,
+) -> Result<(), Failure> {
+    let mut failed = None;
+    for address in &*all {
+        if port_for(ports, *address).is_none() {
+            match bind(target, *address).await {
+                Ok(port) => ports[usize::from(address.is_ipv6())] = Some(port),
+                Err(failure) => failed = failed.or(Some(failure)),
+            }
+        }
+    }
+    all.retain(|address| port_for(ports, *address).is_some());
+    match failed {
+        Some(failure) if all.is_empty() => Err(failure),
+        _ => Ok(()),
+    }
+}
+
+fn port_for(ports: &Ports, remote: SocketAddr) -> Option<&Port> {
+    ports[usize::from(remote.is_ipv6())].as_ref()
 }
 
 /// The options of a connection with messages of up to `payload_size` bytes, whose boundaries are
@@ -49,7 +118,12 @@ async fn bind(target: &SrtTarget, remote: SocketAddr) -> Result<Port, Failure> {
         None => unspecified(Some(remote.ip())),
     };
     let local = Some((local, target.local_port.unwrap_or(0)).into());
-    Ok(Port::bind(PortConfig { local, ..target.port_config.clone() }).await?)
+    let mut port = PortConfig { local, ..target.port_config.clone() };
+    if remote.is_ipv6() {
+        // The same port of IPv4 may be in use for the other addresses of the name.
+        port.ipv6_only.get_or_insert(true);
+    }
+    Ok(Port::bind(port).await?)
 }
 
 /// Listens at the address of `target`, for a limited number of callers at a time.
@@ -71,6 +145,25 @@ pub(crate) async fn listen(
     Ok(listener)
 }
 
+/// The encryption of a connection in words.
+fn encryption(info: &ConnectionInfo, over_quic: bool) -> String {
+    let state = [info.send_key_state, info.receive_key_state]
+        .into_iter()
+        .find(|state| !matches!(state, KeyState::Unsecured | KeyState::Secured));
+    match (info.cipher, state) {
+        (Some((mode, length)), _) => {
+            let mode = match mode {
+                CipherMode::Ctr => "CTR",
+                CipherMode::Gcm => "GCM",
+            };
+            format!("encrypted with AES-{}-{mode}", 8 * length.bytes())
+        }
+        (None, _) if over_quic => "encrypted by QUIC".to_owned(),
+        (None, Some(state)) => format!("not encrypted ({state})"),
+        (None, None) => "not encrypted".to_owned(),
+    }
+}
+
 /// Logs the peer and the settings that both ends agreed on.
 pub(crate) fn announce(socket: &Socket) {
     let info = socket.info();
@@ -81,6 +174,7 @@ pub(crate) fn announce(socket: &Socket) {
     };
     // Files are not delayed.
     let delayed = !(info.receive_latency.is_zero() && info.peer_latency.is_zero());
+    let encryption = encryption(&info, quic::of_socket(socket).is_some());
     let (here, there) = (info.receive_latency, info.peer_latency);
     let latency = if delayed {
         format!(", latency {:#} here and {:#} there", DisplayDuration(here), DisplayDuration(there))
@@ -95,7 +189,7 @@ pub(crate) fn announce(socket: &Socket) {
         (Transmission::Live | Transmission::Messages, _) => "",
     };
     tracing::info!(
-        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}){latency}{kind}"
+        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}), {encryption}{latency}{kind}"
     );
     if info.caller_latency.is_some_and(|asked| asked.is_zero()) {
         tracing::warn!(

@@ -55,6 +55,14 @@ impl SrtEnd {
         }
     }
 
+    /// The statistics of the connection, or those of each link of the group.
+    pub(crate) fn each_statistics(&self) -> Vec<Statistics> {
+        match self {
+            Self::Socket(socket) => vec![socket.statistics()],
+            Self::Group(_) => self.links().into_iter().map(|link| link.statistics).collect(),
+        }
+    }
+
     /// The links of a group, with links that have ended and were not established again.
     pub(crate) fn links(&self) -> Vec<LinkReport> {
         let Self::Group(group) = self else { return Vec::new() };

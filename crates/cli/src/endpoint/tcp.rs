@@ -6,13 +6,20 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::endpoint::EndLog;
+use crate::endpoint::addresses::{addresses, first_to_answer};
 use crate::endpoint::resolve::{interface_index, resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::TcpTarget;
 
-/// Connects to the peer that `target` names.
+/// Connects to the peer that `target` names, at the address of its host that answers first.
 pub(crate) async fn connect(target: &TcpTarget) -> Result<TcpStream, Failure> {
-    let remote = resolve(&target.host, target.port, None).await?;
+    let all = addresses(&target.host, target.port).await?;
+    let stream = first_to_answer(&all, |remote| connect_to(target, remote)).await?;
+    tracing::info!("connected with {}", stream.peer_addr()?);
+    Ok(stream)
+}
+
+async fn connect_to(target: &TcpTarget, remote: SocketAddr) -> Result<TcpStream, Failure> {
     let socket = new_socket(target, remote)?;
     if target.adapter.is_some() || target.local_port.is_some() {
         let local = local_ip(target, &socket, remote.ip()).await?;
@@ -23,7 +30,6 @@ pub(crate) async fn connect(target: &TcpTarget) -> Result<TcpStream, Failure> {
     let connected = socket.connect(remote).await;
     let stream = connected.map_err(|error| failed("connect with", remote, &error))?;
     stream.set_nodelay(target.no_delay)?;
-    tracing::info!("connected with {remote}");
     Ok(stream)
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use punctual_io::{UdpOptions, UdpSocket, join_source};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
+use crate::endpoint::addresses::{addresses, from_turn};
 use crate::endpoint::resolve::{interface_index, resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::UdpTarget;
@@ -33,8 +34,27 @@ pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<Udp
 }
 
 /// A socket that sends to `target`, and receives the answers.
-pub(crate) async fn send_to(target: &UdpTarget) -> Result<UdpSocket, Failure> {
-    let mut address = resolve(&target.host, target.port, None).await?;
+///
+/// Nobody answers for sure, so one address of the host gets the datagrams: the first that this
+/// machine can send to, those of IPv4 first, because most receivers have IPv4 alone. Each `turn`
+/// begins at the next.
+pub(crate) async fn send_to(target: &UdpTarget, turn: usize) -> Result<UdpSocket, Failure> {
+    let mut all = addresses(&target.host, target.port).await?;
+    all.sort_by_key(SocketAddr::is_ipv6);
+    let mut failed = None;
+    for address in from_turn(all, turn) {
+        match send_to_address(target, address).await {
+            Ok(socket) => return Ok(socket),
+            Err(failure) => failed = failed.or(Some(failure)),
+        }
+    }
+    Err(failed.unwrap_or_else(|| Failure::runtime("there is no address to send to")))
+}
+
+async fn send_to_address(
+    target: &UdpTarget,
+    mut address: SocketAddr,
+) -> Result<UdpSocket, Failure> {
     let socket = new_socket(target, address)?;
     let mut own = unspecified(Some(address.ip()));
     if address.ip().is_multicast() {

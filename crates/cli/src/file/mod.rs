@@ -1,7 +1,6 @@
 //! `punctual file`: files and folders over SRT. The protocol is that of `punctual_file`.
 
 mod progress;
-mod retry;
 mod session;
 
 use punctual::{Bitrate, Config, CongestionAlgorithm, Socket, Transmission};

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use punctual::{Listener, RejectReason, Socket, Transmission};
 use punctual_uri::{Mode, SrtTarget, Uri};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::progress::ShownProgress;
-use super::retry::Retries;
 use crate::args::StatsArgs;
 use crate::endpoint::{SrtEnd, StatsEnd, srt};
 use crate::exit::Failure;
 use crate::stats::StatsFiles;
 use crate::stop::Stop;
+use crate::tries::Tries;
 
 /// The work that is done over a connection.
 pub(crate) trait Transfer: Sync {
@@ -35,7 +35,8 @@ pub(crate) struct Sessions {
     uri: Uri,
     target: SrtTarget,
     listener: Option<Listener>,
-    retries: Retries,
+    tries: Tries,
+    calls: srt::Calls,
     stats: Option<StatsFiles>,
     stop: Stop,
     /// The last connection.
@@ -56,27 +57,26 @@ impl Sessions {
     ) -> Result<Self, Failure> {
         let stats = StatsFiles::open(stats, false)?;
         let stop = Stop::on_signals(None);
-        let retries = Retries::new(reconnect);
-        Ok(Self { uri, target, listener: None, retries, stats, stop, socket: None })
+        let tries = Tries::new(reconnect);
+        let calls = srt::Calls::default();
+        Ok(Self { uri, target, listener: None, tries, calls, stats, stop, socket: None })
     }
 
     /// Does `transfer` over a connection; with --reconnect over another one if that fails.
     pub(crate) async fn run(&mut self, transfer: &impl Transfer) -> Result<ShownProgress, Failure> {
         loop {
-            let next = Instant::now() + PAUSE;
             let stop = self.stop.clone();
+            stop.or(self.tries.begin(self.target.mode != Mode::Listener)).await;
             let done = self.run_once(transfer, &stop).await;
             self.leave(transfer, done.is_ok()).await;
             let failure = match done {
                 Ok(progress) => return Ok(progress),
-                Err(failure) => failure,
+                Err(failure) => failure.at(&self.uri),
             };
             if stop.is_told() {
-                return Err(failure.at(&self.uri));
+                return Err(failure);
             }
-            let warning = self.retries.after(failure).map_err(|failure| failure.at(&self.uri))?;
-            tracing::warn!("{warning}");
-            stop.or(sleep_until(next)).await;
+            self.tries.failed(failure)?;
         }
     }
 
@@ -137,7 +137,7 @@ impl Sessions {
     /// Calls in message mode. If the other end refuses that mode, and the options allow either one,
     /// it calls again in stream mode.
     async fn call(&mut self) -> Result<Socket, Failure> {
-        let called = srt::call(&self.target, 0).await;
+        let called = self.calls.call(&self.target, 0).await;
         if !self.target.config.either_file_mode() {
             return called;
         }
@@ -148,7 +148,7 @@ impl Sessions {
         tracing::info!("the other end uses a stream of bytes; calling again in that mode");
         let config = self.target.config.clone();
         self.target.config = config.with_transmission(Transmission::Stream);
-        srt::call(&self.target, 0).await
+        self.calls.call(&self.target, 0).await
     }
 
     async fn open(&mut self) -> Result<Socket, Failure> {
@@ -173,9 +173,6 @@ impl Sessions {
 fn is_other_mode(failure: &Failure) -> bool {
     failure.refusal() == Some(RejectReason::MESSAGE_API)
 }
-
-/// The least time from one attempt to connect to the next, as in srt-xtransmit.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long the close of a connection may take.
 const CLOSING: Duration = Duration::from_millis(500);

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use punctual::now;
+use punctual::{Bitrate, now};
 use punctual_io::{SharedTimer, Sleeper};
 
 use crate::args::{ConnectionArgs, GenerateArgs};
 use crate::connections::{self, Streams};
-use crate::endpoint::{Connection, Opener, Reader, Role, Writer};
+use crate::endpoint::{Connection, Opener, Reader, Role, Writer, end_stream, is_live};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
     if let Some(stamping) = args.stamps.stamping() {
         Payloads::check_size(args.msgsize, stamping)?;
     }
-    let pace = Pace::new(&args)?;
+    let pace = Pace::new(&args, rate(&args))?;
     let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
     let grouped = openers.iter().any(Opener::is_grouped);
     let existing = args.output_files.existing();
@@ -42,6 +42,20 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
     let result = connections::run_all(&command, openers).await;
     command.live.say_totals();
     result
+}
+
+/// The rate of the streams: that of the options, or [`LIVE_RATE`] if a destination is live, or else
+/// no limit.
+fn rate(args: &GenerateArgs) -> Bitrate {
+    let is_paced = args.sendrate.is_some() || args.playback_csv.is_some();
+    if !is_paced && args.destinations().any(is_live) {
+        tracing::info!(
+            "sending at {LIVE_RATE:#}: --sendrate sets another rate, and --sendrate 0 sends as \
+             fast as possible"
+        );
+        return LIVE_RATE;
+    }
+    args.sendrate.unwrap_or_default()
 }
 
 struct Generate {
@@ -76,11 +90,11 @@ impl Streams for Generate {
 
 impl Generate {
     async fn stream(&self, connection: Connection) -> Result<(), Failure> {
-        let Connection { mut reader, mut writer, traffic, .. } = connection;
+        let Connection { mut reader, mut writer, traffic, socket, .. } = connection;
         let send = async {
             let result = self.send(&mut writer, |bytes| traffic.count(bytes)).await;
-            writer.close().await;
-            result
+            let ended = end_stream(&mut writer, socket.as_ref()).await;
+            result.and(self.stop.judge(ended))
         };
         if !self.args.twoway {
             return send.await;
@@ -149,6 +163,10 @@ async fn count_answers(reader: &mut Reader, answers: &mut u64) {
         batch.clear();
     }
 }
+
+/// The rate of a live stream for which no rate is set: faster than a link carries, most of it would
+/// be lost.
+const LIVE_RATE: Bitrate = Bitrate::from_mbps(5);
 
 /// The most messages that are handed over at once.
 const BATCH: usize = 64;

@@ -44,9 +44,9 @@ pub(crate) struct Schedule<'a> {
 }
 
 impl Pace {
-    /// The pace that the options ask for.
-    pub(crate) fn new(args: &GenerateArgs) -> Result<Self, Failure> {
-        let times = match (&args.playback_csv, args.sendrate) {
+    /// The pace that the options ask for, at this rate if they have no times.
+    pub(crate) fn new(args: &GenerateArgs, rate: Bitrate) -> Result<Self, Failure> {
+        let times = match (&args.playback_csv, rate) {
             (Some(path), _) => Times::Playback(read_times(path)?),
             (None, Bitrate::ZERO) => Times::Now,
             (None, rate) => Times::Rate { rate, size: args.msgsize as u64 },

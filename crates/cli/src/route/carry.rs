@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use punctual_units::{DisplayBytes, grouped};
 use punctual_uri::{Limits, Uri};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::endpoint::{Connection, Reader, Traffic, Writer};
+use crate::endpoint::{Connection, Reader, Traffic, Writer, end_stream};
 use crate::exit::Failure;
 use crate::live::Way;
 use crate::route::Shared;
@@ -17,11 +18,20 @@ use crate::route::fanout::Fanout;
 /// The messages through an end of a route, over any connection that it has.
 pub(super) struct Flow {
     /// The direction of the stream at this end.
-    pub(super) way: Way,
+    way: Way,
     /// Messages to write, if this end writes any.
-    pub(super) inbox: Option<UnboundedReceiver<Batch>>,
+    inbox: Option<UnboundedReceiver<Batch>>,
     /// The takers of messages that are read.
     pub(super) outbox: Fanout,
+    /// The part of the stream that was discarded because there was no connection.
+    missed: Missed,
+}
+
+/// A part of a stream.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Missed {
+    messages: u64,
+    bytes: u64,
 }
 
 /// The reason for which the work with a connection ended.
@@ -33,6 +43,11 @@ pub(super) enum Ended {
 }
 
 impl Flow {
+    /// The messages in `inbox` to write, and those for `outbox` that are read.
+    pub(super) fn new(way: Way, inbox: Option<UnboundedReceiver<Batch>>, outbox: Fanout) -> Self {
+        Self { way, inbox, outbox, missed: Missed::default() }
+    }
+
     /// Works with `connection`, which `uri` names, until it ends.
     pub(super) async fn carry(
         &mut self,
@@ -42,8 +57,8 @@ impl Flow {
     ) -> Result<Ended, Failure> {
         let watch = shared.live.watch(uri, &connection, self.way);
         let end = connection.stats_end();
-        let Connection { mut reader, mut writer, traffic, limits, .. } = connection;
-        let Self { way, inbox, outbox } = self;
+        let Connection { mut reader, mut writer, traffic, limits, socket, .. } = connection;
+        let Self { way, inbox, outbox, .. } = self;
         let (read_traffic, write_traffic) = match way {
             Way::In => (Some(&*traffic), None),
             Way::Out => (None, Some(&*traffic)),
@@ -60,8 +75,8 @@ impl Flow {
                 () = abandoned, if is_source => Ok(Ended::Done),
                 () = shared.stop.told(), if is_source => Ok(Ended::Done),
             };
-            writer.close().await;
-            ended
+            let closed = end_stream(&mut writer, socket.as_ref().filter(|_| !is_source)).await;
+            ended.and_then(|ended| shared.stop.judge(closed).map(|()| ended))
         };
         let ended = match (&shared.stats, &end) {
             (Some(stats), Some(end)) => stats.observe(end, work).await,
@@ -71,12 +86,39 @@ impl Flow {
         ended
     }
 
-    /// Discards messages to write until no more will come; for ever at an end that writes none.
+    /// Discards messages to write, and counts them, until no more will come; for ever at an end
+    /// that writes none.
     pub(super) async fn discard(&mut self) {
-        match &mut self.inbox {
-            Some(inbox) => while inbox.recv().await.is_some() {},
-            None => std::future::pending().await,
+        let Some(inbox) = &mut self.inbox else { return std::future::pending().await };
+        while let Some(batch) = inbox.recv().await {
+            self.missed.count(&batch);
         }
+    }
+
+    /// The part of the stream that was discarded since the last call, in words.
+    pub(super) fn take_missed(&mut self) -> Option<String> {
+        self.missed.take()
+    }
+
+    /// Whether no more messages to write will come.
+    pub(super) fn has_ended(&self) -> bool {
+        self.inbox.as_ref().is_some_and(|inbox| inbox.is_closed() && inbox.is_empty())
+    }
+}
+
+impl Missed {
+    fn count(&mut self, batch: &Batch) {
+        self.messages += batch.len() as u64;
+        self.bytes += batch.iter().map(|message| message.payload.len() as u64).sum::<u64>();
+    }
+
+    /// The part in words, and nothing from then on; `None` if it is empty.
+    fn take(&mut self) -> Option<String> {
+        let Self { messages, bytes } = std::mem::take(self);
+        (messages > 0).then(|| {
+            let bytes = DisplayBytes(bytes);
+            format!("{} messages of the stream, {bytes:#}, were missed", grouped(messages))
+        })
     }
 }
 

@@ -10,14 +10,19 @@ use crate::route::openings::Opening;
 
 /// A destination of a route. The other destinations go on without it.
 pub(super) struct Destination {
-    pub(super) opener: Opener,
-    pub(super) flow: Flow,
-    pub(super) opening: Opening,
+    opener: Opener,
+    flow: Flow,
+    opening: Opening,
 }
 
 impl Destination {
+    /// A destination that `opener` opens, for the messages of `flow`.
+    pub(super) const fn new(opener: Opener, flow: Flow, opening: Opening) -> Self {
+        Self { opener, flow, opening }
+    }
+
     /// Writes to one connection, with --reconnect to one after the other, until no more messages
-    /// come. Without a connection messages are discarded, and the live line names the destination.
+    /// come. Without a connection messages are discarded and counted, and the live line names the destination.
     ///
     /// # Errors
     ///
@@ -35,17 +40,40 @@ impl Destination {
         while let Some(connection) = self.next(shared).await? {
             self.opening.done();
             let uri = self.opener.uri().clone();
+            if let Some(missed) = self.flow.take_missed() {
+                tracing::warn!("{uri}: {missed}");
+            }
             let lost = match self.flow.carry(&uri, connection, shared).await {
                 Ok(Ended::Done) => return Ok(()),
                 Ok(Ended::ByPeer) => Failure::runtime("the peer ended the connection").at(&uri),
                 Err(failure) => failure.at(&uri),
             };
-            if !shared.returns(&uri) || shared.stop.is_told() {
+            if !shared.returns(&uri) || shared.stop.is_told() || self.flow.has_ended() {
                 return Err(lost);
             }
             self.opener.log().lost(format_args!("{lost}; waiting for it to come back"));
         }
-        Ok(())
+        self.never_came_back(shared)
+    }
+
+    /// The result if the stream ended without a connection.
+    fn never_came_back(&mut self, shared: &Shared) -> Result<(), Failure> {
+        let missed = self.flow.take_missed();
+        let uri = self.opener.uri().clone();
+        let lost = match self.opener.never_opened(&shared.stop) {
+            Some(never) => never,
+            None if missed.is_none() || shared.stop.is_by_signal() => {
+                if let Some(missed) = missed {
+                    tracing::warn!("{uri}: {missed}");
+                }
+                return Ok(());
+            }
+            None => Failure::runtime("it did not come back before the end of the stream").at(&uri),
+        };
+        Err(match missed {
+            Some(missed) => lost.but(&missed),
+            None => lost,
+        })
     }
 
     /// The next connection; `None` if no more will come for it.

@@ -16,13 +16,12 @@ mod viewers;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
 
 use crate::args::{EndOfRoute, Pace, RouteArgs, SlowDestination};
-use crate::endpoint::{Connection, Opener, Pacing, Role, is_same_file};
+use crate::endpoint::{Connection, Opener, Pacing, Role, is_live, is_same_file};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
@@ -32,7 +31,6 @@ use destination::Destination;
 use fanout::{CutOff, Fanout, Inbox, WhenFull};
 use gather::gather_for;
 use openings::Openings;
-use punctual::Transmission;
 use punctual_uri::{FileTarget, Target, Uri};
 use resumable::ResumableDestination;
 use resuming::{kept_streams, read_on, resumed_source};
@@ -50,6 +48,7 @@ pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure
         stop: Stop::on_signals(args.duration()),
         reconnect: args.reconnect,
         close_listener: args.close_listener,
+        is_over: AtomicBool::new(false),
     });
     carry(source, sinks, &args, &shared).await
 }
@@ -63,7 +62,9 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     if sources.len() > 1 {
         return Err(Failure::usage("there can be several sources only as the links of a group"));
     }
-    let mut sinks = args.callers.admit(sources.into_iter().chain(sinks).collect())?;
+    let ends = sources.into_iter().chain(sinks);
+    let ends = ends.map(|end| end.with_reconnect(args.reconnect));
+    let mut sinks = args.callers.admit(ends.collect())?;
     let source = sinks.remove(0);
     check_files(source.uri(), &destinations)?;
     if args.viewers.is_some() && !sinks.iter().any(Opener::listens_for_srt) {
@@ -106,7 +107,7 @@ async fn carry(
         let (fanout, mut inboxes) = Fanout::to(vec![source.uri().to_string()], WhenFull::Wait);
         (back, from_back) = (fanout, inboxes.pop().map(|inbox| inbox.batches));
     }
-    let openings = Openings::new(sinks.len());
+    let openings = Openings::default();
     let among = (sinks.len() > 1).then_some(args.end);
     let mut ends = JoinSet::new();
     let mut source = source;
@@ -119,7 +120,7 @@ async fn carry(
         };
         if let Some(stream) = stream {
             source = read_on(source, &stream)?;
-            let opening = openings.opening();
+            let opening = openings.opening(&name);
             let destination = ResumableDestination { opener, inbox, stream, opening };
             ends.spawn(end(
                 destination.run(Arc::clone(shared)),
@@ -131,7 +132,7 @@ async fn carry(
             continue;
         }
         if let Some(limit) = args.viewers.filter(|_| opener.listens_for_srt()) {
-            let viewers = Viewers::new(opener, limit, inbox, openings.opening());
+            let viewers = Viewers::new(opener, limit, inbox, openings.opening(&name));
             ends.spawn(end(
                 viewers.run(Arc::clone(shared)),
                 name,
@@ -142,8 +143,8 @@ async fn carry(
             continue;
         }
         let outbox = std::mem::replace(&mut back, Fanout::to_nobody());
-        let flow = Flow { way: Way::Out, inbox: Some(inbox), outbox };
-        let destination = Destination { opener, flow, opening: openings.opening() };
+        let flow = Flow::new(Way::Out, Some(inbox), outbox);
+        let destination = Destination::new(opener, flow, openings.opening(&name));
         ends.spawn(end(
             destination.run(Arc::clone(shared)),
             name,
@@ -152,9 +153,14 @@ async fn carry(
             Arc::clone(shared),
         ));
     }
-    let flow = Flow { way: Way::In, inbox: from_back, outbox };
+    let flow = Flow::new(Way::In, from_back, outbox);
     let source = Source { opener: source, flow, openings };
-    ends.spawn(source.run(Arc::clone(shared)));
+    let source_shared = Arc::clone(shared);
+    ends.spawn(async move {
+        let ended = source.run(Arc::clone(&source_shared)).await;
+        source_shared.is_over.store(true, Ordering::Relaxed);
+        ended
+    });
 
     let mut result = Ok(());
     while let Some(ended) = ends.join_next().await {
@@ -183,6 +189,7 @@ async fn end(
     };
     let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
     match (lost, among) {
+        (Some(lost), Some(_)) if shared.is_over.load(Ordering::Relaxed) => tracing::warn!("{lost}"),
         (Some(lost), Some(EndOfRoute::All)) => tracing::warn!("{lost}; the others go on"),
         (Some(lost), Some(EndOfRoute::Any)) => {
             tracing::warn!("{lost}; the others end too, as --end any says");
@@ -200,27 +207,18 @@ struct Shared {
     stop: Stop,
     reconnect: bool,
     close_listener: bool,
+    /// Whether the source has ended.
+    is_over: AtomicBool,
 }
 
 impl Shared {
-    /// Opens a connection; with --reconnect tries again once a second until that succeeds.
+    /// Opens a connection; with --reconnect tries again until that succeeds.
     async fn open(&self, opener: &mut Opener) -> Result<Connection, Failure> {
-        loop {
-            let next = Instant::now() + PAUSE;
-            match opener.open().await {
-                Ok(connection) => {
-                    if self.close_listener {
-                        opener.close_listener();
-                    }
-                    return Ok(connection);
-                }
-                Err(failure) if self.reconnect && !failure.is_usage() => {
-                    tracing::warn!("{failure}; trying again");
-                    sleep_until(next).await;
-                }
-                Err(failure) => return Err(failure),
-            }
+        let connection = opener.open().await?;
+        if self.close_listener {
+            opener.close_listener();
         }
+        Ok(connection)
     }
 
     /// Whether the end that `uri` names is opened again after it was lost.
@@ -280,15 +278,6 @@ fn is_network(uri: &Uri) -> bool {
     matches!(uri.target, Target::Quic(_) | Target::Srt(_) | Target::Tcp(_) | Target::Udp(_))
 }
 
-/// Whether an end cannot wait for the other one: it loses data instead.
-fn is_live(uri: &Uri) -> bool {
-    match &uri.target {
-        Target::Quic(_) | Target::Udp(_) => true,
-        Target::Srt(target) => target.config.transmission() == Transmission::Live,
-        _ => false,
-    }
-}
-
 /// Whether a destination writes to the terminal that has the live line.
 fn is_terminal_output(uri: &Uri) -> bool {
     use std::io::IsTerminal;
@@ -297,6 +286,3 @@ fn is_terminal_output(uri: &Uri) -> bool {
 
 /// The largest payload of an SRT packet: datagrams of a source may be larger than 1316 bytes.
 const LARGEST_PAYLOAD: usize = 1_456;
-
-/// The least time from one attempt to connect to the next.
-const PAUSE: Duration = Duration::from_secs(1);

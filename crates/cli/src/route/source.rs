@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::endpoint::{Connection, Opener};
 use crate::exit::Failure;
+use crate::route::Shared;
 use crate::route::carry::{Ended, Flow};
-use crate::route::openings::Openings;
-use crate::route::{Shared, is_live};
+use crate::route::openings::{Openings, Patience};
 
 /// The source of a route.
 pub(super) struct Source {
@@ -44,7 +44,8 @@ impl Source {
     /// or no taker is left.
     async fn first(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
         let Some(mut connection) = self.next(shared).await? else { return Ok(None) };
-        let begin = self.openings.begin(is_live(self.opener.uri()));
+        let uri = self.opener.uri();
+        let begin = self.openings.begin(uri, Patience::of(uri));
         if shared.stop.or(begin).await.is_none() {
             connection.writer.close().await;
             return Ok(None);
@@ -56,11 +57,15 @@ impl Source {
     async fn next(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
         let abandoned = self.flow.outbox.abandoned();
         let open = shared.open(&mut self.opener);
-        tokio::select! {
-            opened = shared.stop.or(open) => opened.transpose(),
-            () = abandoned => Ok(None),
+        let opened = tokio::select! {
+            opened = shared.stop.or(open) => opened,
+            () = abandoned => return Ok(None),
             // With --bidir the other end's messages have no destination meanwhile.
-            () = self.flow.discard() => Ok(None),
+            () = self.flow.discard() => return Ok(None),
+        };
+        match opened {
+            Some(opened) => opened.map(Some),
+            None => self.opener.never_opened(&shared.stop).map_or(Ok(None), Err),
         }
     }
 }

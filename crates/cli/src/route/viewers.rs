@@ -57,7 +57,16 @@ impl Viewers {
     /// Accepts callers and hands out the stream until its end.
     pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
         let Self { mut door, inbox, mut opening } = self;
-        door.opener.listen().await?;
+        let mut inbox = inbox;
+        let listened = tokio::select! {
+            listened = shared.stop.or(door.opener.listen()) => listened,
+            // The source may end before the port is free.
+            () = async { while inbox.recv().await.is_some() {} } => None,
+        };
+        match listened {
+            Some(listened) => listened?,
+            None => return door.opener.never_opened(&shared.stop).map_or(Ok(()), Err),
+        }
         opening.done();
         let (welcome, newcomers) = channel(1);
         let audience = Audience::new(&door.opener, shared);

@@ -8,6 +8,7 @@
 
 mod byte_streams;
 mod callers;
+mod calling;
 mod destinations;
 mod emulate;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,84 @@
+//! The end of a stream that is sent: whether the peer was still there to acknowledge it.
+
+use std::time::Duration;
+
+use punctual_units::grouped;
+use tokio::time::Instant;
+
+use crate::endpoint::{SrtEnd, Writer};
+use crate::exit::Failure;
+
+/// Ends the stream of `writer` in good order, which belongs to the connection or group `end` if it
+/// is SRT's: buffered messages are still sent.
+///
+/// # Errors
+///
+/// Packets were on their way, and no acknowledgement came while this end waited for it: the peer is
+/// probably gone.
+pub(crate) async fn end_stream(writer: &mut Writer, end: Option<&SrtEnd>) -> Result<(), Failure> {
+    let Some(end) = end else {
+        writer.close().await;
+        return Ok(());
+    };
+    let (before, start) = (Progress::of(end), Instant::now());
+    writer.close().await;
+    before.check(&Progress::of(end), start.elapsed())
+}
+
+/// The acknowledgements of a stream at some time.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// Packets sent and not acknowledged.
+    in_flight: u64,
+    /// Acknowledgements that came.
+    acks: u64,
+    /// A time within which a peer answers.
+    patience: Duration,
+}
+
+impl Progress {
+    fn of(end: &SrtEnd) -> Self {
+        let mut sum = Self { in_flight: 0, acks: 0, patience: Duration::ZERO };
+        for statistics in end.each_statistics() {
+            sum.in_flight = sum.in_flight.max(statistics.flight_size.into());
+            sum.acks += statistics.acks_received;
+            let answer = statistics.rtt + 4 * statistics.rtt_variance + GRACE;
+            sum.patience = sum.patience.max(answer);
+        }
+        sum
+    }
+
+    /// Compares this progress at the end of the stream with that after its `closing`.
+    fn check(&self, after: &Self, closing: Duration) -> Result<(), Failure> {
+        if self.in_flight == 0 || after.acks > self.acks || closing < self.patience {
+            return Ok(());
+        }
+        Err(Failure::runtime(format!(
+            "the peer no longer answered at the end of the stream: the last {} packets or more are \
+             not acknowledged",
+            grouped(self.in_flight)
+        )))
+    }
+}
+
+/// The time for which a peer may be busy, beyond the round trip.
+const GRACE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_is_gone_is_told_from_one_that_answers() {
+        let second = Duration::from_secs(1);
+        let before = Progress { in_flight: 50, acks: 900, patience: second / 4 };
+        let silent = before.check(&before, second).expect_err("nothing was acknowledged");
+        assert!(silent.to_string().contains("the last 50 packets"), "{silent}");
+        let answered = Progress { acks: 901, ..before };
+        assert!(before.check(&answered, second).is_ok());
+        // Without a linger, nobody waits for the answer.
+        assert!(before.check(&before, Duration::ZERO).is_ok());
+        let done = Progress { in_flight: 0, ..before };
+        assert!(done.check(&done, second).is_ok());
+    }
+}
