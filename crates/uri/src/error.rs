@@ -43,6 +43,12 @@ pub(crate) enum Problem {
          10 to 80 bytes"
     )]
     EmptyPassphrase,
+    #[error(
+        "`{scheme}://` is not among the forms of URIs here, but FFmpeg has it, and a pipe joins \
+         both: `ffmpeg -i '{scheme}://…' -c copy -f mpegts - | punctual route - srt://host:4200` \
+         to read it, `punctual route srt://:4200 - | ffmpeg -i - … '{scheme}://…'` to write it"
+    )]
+    Foreign { scheme: String },
     #[error("`{key}` is given twice{alias}")]
     GivenTwice { key: String, alias: String },
     #[error(transparent)]
@@ -51,6 +57,8 @@ pub(crate) enum Problem {
     Mode(&'static str),
     #[error("the host is missing; {0}")]
     NoHost(&'static str),
+    #[error("`{written}` lacks the `:`: write `{scheme}://{rest}`, or `./{written}` for a file")]
+    NoColon { scheme: String, rest: String, written: String },
     #[error("`{written}` lacks the `//`: write `{scheme}://{rest}`, or `./{written}` for a file")]
     NoSlashes { scheme: String, rest: String, written: String },
     #[error("the port is missing; write it after the host, like `:4200`")]

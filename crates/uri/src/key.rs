@@ -7,7 +7,9 @@ use punctual::{AppliesTo, OptionInfo, TypedOption};
 
 use crate::error::{Problem, UriError, ValueError};
 use crate::parts::Parts;
-use crate::redact::{is_secret, mentions_passphrase, shown_key};
+use crate::redact::{
+    is_known, is_secret, is_stream_id, mentions_passphrase, redacted_stream_id, shown_key,
+};
 use crate::suggest::did_you_mean;
 
 /// One key of the query of URIs that become a `T`.
@@ -141,8 +143,12 @@ pub(crate) fn apply_one<T>(
 /// Applies `key`, written as `name`, with this value.
 fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
     let hides = is_secret(key.name) || mentions_passphrase(value);
-    let shown = if hides { "…" } else { value };
-    let (name, owned) = (name.to_owned(), shown.to_owned());
+    let shown = match key.name {
+        _ if hides => "…".to_owned(),
+        id if is_stream_id(id) => redacted_stream_id(value),
+        _ => value.to_owned(),
+    };
+    let (name, owned) = (name.to_owned(), shown);
     match key.effect {
         Effect::Set(set) => set(target, value).map_err(|fault| {
             // With a wrong separator, a passphrase may be part of the value of another key.
@@ -152,7 +158,10 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
                 }
                 false => fault,
             };
-            let fault = with_form(fault, &key.form());
+            let fault = match !hides && follows_separator(value) {
+                true => ValueError("`&` separates keys".to_owned()),
+                false => with_form(fault, &key.form()),
+            };
             Problem::BadValue { key: name, value: owned, fault }
         }),
         Effect::Refused { harmless, reason } => {
@@ -163,6 +172,19 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
         }
         Effect::Ignored => Ok(()),
     }
+}
+
+/// Whether a value seems to contain another key, after a `;` or a `,`.
+fn follows_separator(value: &str) -> bool {
+    let parts = value.split([';', ',']).skip(1).filter_map(|part| part.split_once('='));
+    parts.into_iter().any(|(name, _)| is_known(name.trim()))
+}
+
+/// The key of `table` that a value seems to contain, after a `;` or a `,`.
+pub(crate) fn joined<T>(table: &[Key<T>], value: &str) -> Option<&'static str> {
+    let names = value.split([';', ',']).skip(1).filter_map(|part| part.split_once('='));
+    let mut keys = names.filter_map(|(name, _)| find(table, name.trim()));
+    keys.next().map(|key| key.name)
 }
 
 /// The row of a key with this name, or with it as another name.

@@ -47,7 +47,7 @@ pub use error::UriError;
 pub use file::FileTarget;
 pub use limits::Limits;
 pub use options::{OptionStatus, UriOption, options};
-pub use redact::{redacted, redacted_line, redacted_words};
+pub use redact::{redacted, redacted_line, redacted_stream_id, redacted_words};
 pub use srt::{Mode, SrtTarget, set_option};
 pub use suggest::did_you_mean;
 pub use tcp::TcpTarget;
@@ -107,6 +107,9 @@ impl Uri {
             None if let Some((scheme, rest)) = scheme_without_slashes(text) => {
                 return Err(error(Problem::NoSlashes { scheme, rest, written: redacted(text) }));
             }
+            None if let Some((scheme, rest)) = scheme_without_colon(text) => {
+                return Err(error(Problem::NoColon { scheme, rest, written: redacted(text) }));
+            }
             None if looks_like_host_port(text) => {
                 return Err(error(Problem::Bare(redacted(text))));
             }
@@ -128,6 +131,9 @@ impl Uri {
                 }
                 "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
                 "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
+                other if FOREIGN.contains(&other) => {
+                    return Err(error(Problem::Foreign { scheme: other.to_owned() }));
+                }
                 other => {
                     let suggestion = did_you_mean(other, SCHEMES);
                     let scheme = scheme.to_owned();
@@ -161,6 +167,10 @@ impl fmt::Display for Uri {
 pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
     parts::split_host_port(text).map_err(|problem| UriError { uri: redacted(text), problem })
 }
+
+/// Schemes of live streams that FFmpeg has.
+const FOREIGN: [&str; 11] =
+    ["rtmp", "rtmps", "rtmpe", "rtmpt", "rtsp", "rtsps", "http", "https", "hls", "mms", "mmsh"];
 
 const SCHEMES: [&str; 6] = ["srt", "srt+quic", "quic", "udp", "tcp", "file"];
 
@@ -210,6 +220,16 @@ fn scheme_without_slashes(text: &str) -> Option<(String, String)> {
     let (scheme, rest) = text.split_once(':')?;
     let scheme = scheme.to_lowercase();
     let rest = rest.trim_start_matches('/');
+    let place = rest.split_once('?').map_or(rest, |(place, _)| place);
+    let is_stream = ["srt", "srt+quic", "quic", "udp", "tcp"].contains(&scheme.as_str());
+    let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
+    (is_stream && has_port).then(|| (scheme, redacted(rest)))
+}
+
+/// The scheme of a text such as `srt//host:4200`, and the text that belongs after its `://`.
+fn scheme_without_colon(text: &str) -> Option<(String, String)> {
+    let (scheme, rest) = text.split_once("//")?;
+    let scheme = scheme.to_lowercase();
     let place = rest.split_once('?').map_or(rest, |(place, _)| place);
     let is_stream = ["srt", "srt+quic", "quic", "udp", "tcp"].contains(&scheme.as_str());
     let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
@@ -270,6 +290,30 @@ mod tests {
         assert!(error("UDP:/:5000").contains("write `udp://:5000`"));
         assert!(error("host:4200?latency=1").contains("`srt://host:4200?latency=1` or"));
         assert_eq!(file("srt:clip.ts"), "srt:clip.ts");
+        let told = error("srt//h:1?latency=1");
+        assert!(told.contains("lacks the `:`: write `srt://h:1?latency=1`"), "{told}");
+        assert_eq!(file("srt//clip.ts"), "srt//clip.ts");
+    }
+
+    #[test]
+    fn users_paths_separators_and_other_schemes_are_explained() {
+        let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
+        for scheme in ["rtmp", "http", "rtsp"] {
+            let told = error(&format!("{scheme}://h/live"));
+            assert!(told.contains("FFmpeg") && told.contains("| punctual route -"), "{told}");
+        }
+        let told = error("srt://u:hush@h:1");
+        assert!(told.contains("`streamid`") && !told.contains("hush"), "{told}");
+        for text in ["srt://h:1&latency=2", "udp://h:1&ttl=2", "srt://h:1;latency=2"] {
+            assert!(error(text).contains("the first key follows a `?`"), "{}", error(text));
+        }
+        for text in ["srt://h:1?latency=20;fc=9", "srt://h:1?latency=20,fc=9"] {
+            assert!(error(text).contains("`&` separates keys"), "{}", error(text));
+        }
+        let joined: Uri = "srt://h:1?streamid=a;latency=20ms".parse().unwrap();
+        assert!(joined.warnings().join("").contains("`&` separates keys"));
+        let usual: Uri = "srt://h:1?streamid=#!::r=live/a,m=publish".parse().unwrap();
+        assert!(usual.warnings().is_empty(), "{:?}", usual.warnings());
     }
 
     #[test]

@@ -28,6 +28,19 @@ impl<'a> Parts<'a> {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let place = place.strip_suffix('/').unwrap_or(place);
         let place = place.strip_prefix('@').unwrap_or(place);
+        let hint = match place {
+            user if user.contains('@') => Some(
+                "an address has no user and password: in SRT `streamid` says who calls, and \
+                 `passphrase` encrypts",
+            ),
+            keys if keys.contains('=') => {
+                Some("the first key follows a `?`, and each other one a `&`: `:4200?latency=200`")
+            }
+            _ => None,
+        };
+        if let Some(hint) = hint {
+            return Err(error(Problem::BadHost { host: redacted(place), hint }));
+        }
         let (host, port) = split_host_port(place).map_err(error)?;
         let host = percent_decode(host).map_err(error)?;
         Ok(Self { text, host, port, query: parse_query(query).map_err(error)? })

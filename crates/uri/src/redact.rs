@@ -35,6 +35,45 @@ pub fn redacted_line(text: &str) -> String {
     if mentions_passphrase(text) { redacted(text) } else { text.to_owned() }
 }
 
+/// A stream ID without possible secrets: the session (`s`) of the form `#!::u=…,s=…`, the password
+/// after `publish:path:user:`, and values with the names of secrets, as in `live/one?token=…`.
+pub fn redacted_stream_id(text: &str) -> String {
+    let mut fields = text.splitn(4, ':');
+    if let (Some("publish" | "read" | "play" | "request"), Some(path), Some(user), Some(_)) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    {
+        let action = text.split(':').next().unwrap_or_default();
+        return format!("{action}:{path}:{user}:…");
+    }
+    let is_structured = text.starts_with("#!:");
+    let is_end = |c: char| matches!(c, ',' | ';' | '?' | '&' | '{' | '}') || c.is_whitespace();
+    let mut shown = String::new();
+    for part in text.split_inclusive(is_end) {
+        let end = part.char_indices().next_back().filter(|(_, last)| is_end(*last));
+        let (pair, end) = part.split_at(end.map_or(part.len(), |(at, _)| at));
+        match pair.split_once('=') {
+            Some((name, value)) if !value.is_empty() && names_secret(name, is_structured) => {
+                shown += name;
+                shown += "=…";
+            }
+            _ => shown += pair,
+        }
+        shown += end;
+    }
+    shown
+}
+
+/// Whether a part of a stream ID with this name is a secret.
+fn names_secret(name: &str, is_structured: bool) -> bool {
+    // The first part of a structured ID begins with `#!::`.
+    let name = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
+    (is_structured && name == "s")
+        || looks_secret(&name)
+        || ["token", "key", "sig", "sign", "signature", "auth", "jwt"]
+            .iter()
+            .any(|secret| name == *secret || name.ends_with(&format!("_{secret}")))
+}
+
 /// Whether the value of this key, as written, must not be shown: that of the passphrase, that of
 /// any unknown key, and that of `key`, which is a file of QUIC, but may be taken for the
 /// passphrase.
@@ -49,6 +88,11 @@ pub(crate) fn shown_key(key: &str) -> String {
         None => key.to_owned(),
         Some(end) => format!("{}…", &key[..end]),
     }
+}
+
+/// Whether this is the key of the stream ID.
+pub(crate) fn is_stream_id(key: &str) -> bool {
+    ["streamid", "srt_streamid"].contains(&key.to_lowercase().as_str())
 }
 
 /// Whether a text contains a word that looks like the key of a passphrase.
@@ -85,12 +129,20 @@ fn redact_pair(pair: &str) -> String {
         Some((key, value)) if is_secret(key) || mentions_passphrase(value) => {
             format!("{}=…", shown_key(key))
         }
+        Some((key, value)) if is_stream_id(key) => {
+            let text = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+            match redacted_stream_id(&text) {
+                shown if shown == text => pair.to_owned(),
+                shown => format!("{key}={shown}"),
+            }
+        }
         Some(_) => pair.to_owned(),
         None => shown_key(pair),
     }
 }
 
-fn is_known(key: &str) -> bool {
+/// Whether any form of URI has this key.
+pub(crate) fn is_known(key: &str) -> bool {
     fn has<T>(table: &[Key<T>], name: &str) -> bool {
         table.iter().any(|key| key.name == name || key.aliases.contains(&name))
     }
@@ -158,6 +210,35 @@ mod tests {
         assert_eq!(redacted_words(words), shown);
         assert_eq!(redacted_line("passphrase = \"hush\""), "passphrase =…");
         assert_eq!(redacted_line("title = \"Why? Why not?\""), "title = \"Why? Why not?\"");
+    }
+
+    #[test]
+    fn secrets_in_stream_ids_are_redacted_and_the_rest_is_shown() {
+        for (written, shown) in [
+            ("#!::r=live/a,u=ann,s=hush,m=publish", "#!::r=live/a,u=ann,s=…,m=publish"),
+            ("#!::s=hush", "#!::s=…"),
+            ("#!:{r=a,s=hush}", "#!:{r=a,s=…}"),
+            ("#!::r=live/a?token=hush,m=request", "#!::r=live/a?token=…,m=request"),
+            ("publish:live/a:ann:hush", "publish:live/a:ann:…"),
+            ("read:live/a:ann:hu:sh?x=1", "read:live/a:ann:…"),
+            ("publish:live/a", "publish:live/a"),
+            ("live/a?user=ann&pass=hush&x=1", "live/a?user=ann&pass=…&x=1"),
+            ("live/a?stream_key=hush", "live/a?stream_key=…"),
+            ("s=take/1", "s=take/1"),
+            ("live/one", "live/one"),
+        ] {
+            assert_eq!(redacted_stream_id(written), shown);
+        }
+        for uri in [
+            "srt://h:1?streamid=#!::r=a,s=hush&latency=1ms",
+            "srt://h:1?streamid=%23!::r%3Da%2Cs%3Dhush",
+            "srt://h:1?srt_streamid=publish:a:ann:hush",
+            "srt+quic://h:1?StreamID=a?token=hush",
+        ] {
+            assert!(!redacted(uri).contains("hush"), "{}", redacted(uri));
+        }
+        let error = "srt://h:1?latency=x&streamid=#!::s=hush".parse::<crate::Uri>().unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hush"));
     }
 
     #[test]

@@ -9,13 +9,13 @@ use punctual::{Carriage, quic::SRT_PROTOCOLS};
 use punctual::{Config, GroupKind, PortConfig};
 
 use crate::error::{Problem, UriError};
-use crate::key::{apply_one, apply_query};
+use crate::key::{apply_one, apply_query, joined};
 #[cfg(feature = "quic")]
 use crate::key::{find, names, unknown_among};
 use crate::parts::Parts;
 #[cfg(feature = "quic")]
 use crate::quic::{QUIC_KEYS, QuicKeys};
-use crate::redact::redacted;
+use crate::redact::{is_stream_id, redacted};
 use crate::srt_keys::SRT_KEYS;
 
 /// The role of this end in the handshake.
@@ -265,6 +265,12 @@ fn check_encryption(parts: &Parts<'_>, keys: &mut SrtKeys) -> Result<(), UriErro
         && let Some(name) = ["pbkeylen", "key-length", "cryptomode"].iter().find(|it| is_given(it))
     {
         keys.warnings.push(format!("`{name}` without a passphrase: the stream is not encrypted"));
+    }
+    let streamid = parts.query.iter().find(|(key, _)| is_stream_id(key));
+    if let Some(joined) = streamid.and_then(|(_, value)| joined(SRT_KEYS, value)) {
+        keys.warnings.push(format!(
+            "`{joined}` is part of the stream ID as it is written: `&` separates keys"
+        ));
     }
     if has("streamid") || has("srt_streamid") {
         keys.warnings.push("`streamid` is empty: the listener gets no stream ID".to_owned());

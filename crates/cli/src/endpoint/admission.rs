@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use punctual::{Accepted, IncomingCall, Listener, RejectReason};
+use punctual_uri::redacted_stream_id;
 use tokio::sync::Semaphore;
 
 use crate::endpoint::EndLog;
@@ -63,7 +64,8 @@ impl Admission {
             let call = listener.incoming().await?;
             let remote = call.remote();
             if let Err(reason) = self.check(&call) {
-                let id = call.stream_id().escape_debug();
+                let id = redacted_stream_id(call.stream_id());
+                let id = id.escape_debug();
                 let why = format_args!("{remote} was refused, stream ID `{id}`: {reason}");
                 log.refused(why);
                 call.reject(reason);

@@ -12,7 +12,7 @@ use crate::endpoint::addresses::{addresses, first_to_answer, from_turn};
 use crate::endpoint::quic;
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
-use punctual_uri::{Mode, SrtTarget};
+use punctual_uri::{Mode, SrtTarget, redacted_stream_id};
 
 /// The calls of one end, one after the other.
 #[derive(Debug, Default)]
@@ -170,7 +170,7 @@ pub(crate) fn announce(socket: &Socket) {
     let [_, major, minor, patch] = info.peer_version.to_be_bytes();
     let stream = match info.stream_id.as_str() {
         "" => String::new(),
-        id => format!(", stream ID `{}`", id.escape_debug()),
+        id => format!(", stream ID `{}`", redacted_stream_id(id).escape_debug()),
     };
     // Files are not delayed.
     let delayed = !(info.receive_latency.is_zero() && info.peer_latency.is_zero());
@@ -189,7 +189,8 @@ pub(crate) fn announce(socket: &Socket) {
         (Transmission::Live | Transmission::Messages, _) => "",
     };
     tracing::info!(
-        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}), {encryption}{latency}{kind}"
+        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}), \
+         {encryption}{latency}{kind}"
     );
     if info.caller_latency.is_some_and(|asked| asked.is_zero()) {
         tracing::warn!(
