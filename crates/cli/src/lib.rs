@@ -8,6 +8,7 @@
 )]
 
 mod args;
+mod completions;
 mod connections;
 mod demo;
 mod emulate;
@@ -40,11 +41,11 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use args::{Cli, Command};
 use exit::Failure;
-use print::print;
+use print::{print, print_wrapped};
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -79,16 +80,12 @@ fn execute(cli: Cli) -> Result<(), Failure> {
     let level = if matches!(cli.command, Command::Demo(_)) { "warn" } else { "info" };
     log::start(&cli.log, level)?;
     match cli.command {
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "punctual", &mut script);
-            print(String::from_utf8_lossy(&script))
-        }
+        Command::Completions { shell } => print(completions::script(shell)),
         Command::Plot(args) => plot::run(&args),
         Command::Options(args) => options::run(&args),
         Command::Latency(args) => latency::run(&args),
         Command::Model(args) => model::run(&args),
-        Command::Uri => print(punctual_uri::topic() + "\n"),
+        Command::Uri => print_wrapped(&(punctual_uri::topic() + "\n")),
         Command::Generate(args) => on_threads(args.threads(), generate::run(args, quiet)),
         Command::Receive(args) => on_threads(args.threads(), receive::run(args, quiet)),
         Command::Route(args) => on_threads(args.threads(), route::run(args, quiet)),

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::io::{self, IsTerminal, Write};
 
 use punctual_units::{one_line, without_os_error};
+use punctual_uri::did_you_mean;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt;
@@ -41,11 +42,25 @@ fn filter(args: &LogArgs, default: &str) -> Result<EnvFilter, Failure> {
         (None, _, 2..) => "trace".to_owned(),
         (None, ..) => std::env::var("RUST_LOG").unwrap_or_else(|_| default.to_owned()),
     };
-    EnvFilter::try_new(&level).map_err(|error| {
-        let levels = "error, warn, info, debug or trace";
-        Failure::usage(format!("the log level `{level}` must be {levels}: {error}"))
-    })
+    let wrong = |why: &dyn std::fmt::Display| {
+        let levels = "error, warn, info, debug or trace, or a filter such as punctual=debug";
+        Failure::usage(format!("the log level `{level}` must be {levels}{why}"))
+    };
+    // A filter takes a word that is no level for the name of a module.
+    if let Some(word) = level.split(',').map(str::trim).find(|word| is_misspelt(word)) {
+        return Err(wrong(&did_you_mean(&word.to_lowercase(), LEVELS)));
+    }
+    EnvFilter::try_new(&level).map_err(|error| wrong(&format_args!(": {error}")))
 }
+
+/// Whether a part of a filter is neither a level nor the name of a module of this program.
+fn is_misspelt(word: &str) -> bool {
+    let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+    let is_filter = word.contains(['=', '[', ':']) || word.starts_with("punctual");
+    !is_level && !is_filter
+}
+
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 /// Writes a message or a field as one line: names in it were chosen by others.
 fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
@@ -105,5 +120,12 @@ mod tests {
         assert_eq!(filter("fatal").unwrap(), "error");
         assert_eq!(filter("punctual=trace").unwrap(), "punctual=trace");
         assert_eq!(filter("a=loud").unwrap_err().code(), 2);
+        let told = filter("debgu").unwrap_err();
+        assert_eq!(told.code(), 2);
+        let told = told.to_string();
+        assert!(told.contains("error, warn, info") && told.contains("mean `debug`?"), "{told}");
+        assert_eq!(filter("Debug,punctual_io=trace").unwrap_or_else(|it| panic!("{it}")), {
+            "punctual_io=trace,debug"
+        });
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::OptionsArgs;
 use crate::exit::Failure;
-use crate::print::print;
+use crate::print::{print, print_wrapped};
 
 /// Prints the table.
 pub(crate) fn run(args: &OptionsArgs) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &OptionsArgs) -> Result<(), Failure> {
         let message = format!("no option has `{words}` in it; `punctual options` lists all");
         return Err(Failure::usage(message));
     }
-    print(if args.json { as_json(&chosen) } else { as_table(&chosen) })
+    if args.json { print(as_json(&chosen)) } else { print_wrapped(&as_table(&chosen)) }
 }
 
 /// The options that several words name, if each names one; otherwise the options that have every

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 pub(crate) struct Tries {
     /// Whether --reconnect asks for other tries.
     wanted: bool,
-    /// The connections at the same time: so many tries may follow each other at once.
+    /// The connections at the same time: this number of tries may follow each other at once.
     at_once: usize,
     /// The beginnings of the latest tries, up to `at_once`.
     begun: VecDeque<Instant>,

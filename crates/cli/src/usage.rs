@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use punctual_uri::redacted;
+
+use crate::args::Cli;
 
 /// The error as it may be shown: without text that may be a passphrase, and with the right place of
 /// a connection's option, if one was typed as an option of the program.
@@ -18,11 +21,17 @@ pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> cl
         };
         error.insert(kind, shown);
     }
+    if error.kind() == ErrorKind::ValueValidation
+        && let Some(why) = std::error::Error::source(&error).map(ToString::to_string)
+        && let Some(better) = no_number(&why, &error)
+    {
+        return better;
+    }
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(typed)) => typed.clone(),
         _ => return error,
     };
-    let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     if let Some(tip) = tip(&unknown, command_line).filter(|_| is_unknown) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedValue] {
             error.remove(kind);
@@ -32,13 +41,41 @@ pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> cl
     error
 }
 
+/// The error of a value that is no whole number, in words for people; `None` for other faults.
+fn no_number(why: &str, error: &clap::Error) -> Option<clap::Error> {
+    let fault = match why {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "is not a whole number"
+        }
+        "number too large to fit in target type" => "is too large",
+        "number would be zero for non-zero type" => "must be 1 or more",
+        _ => return None,
+    };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let (value, option) = (text(ContextKind::InvalidValue), text(ContextKind::InvalidArg));
+    let message = format!("`{value}` {fault}, as '{option}' wants\n");
+    Some(clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(&Cli::command()))
+}
+
 /// The right place of an option of SRT that was typed as an option of this command.
 fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
     let name = typed.strip_prefix("--")?.to_lowercase();
-    let option = punctual_uri::options()
-        .find(|option| option.name == name || option.aliases.contains(&name.as_str()))?;
     let words: Vec<&str> = command_line.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let command = words.iter().find(|word| !word.starts_with('-'))?;
+    if ["rate", "bitrate", "bandwidth", "bw"].contains(&name.as_str()) {
+        let own = match *command {
+            "generate" => "--sendrate",
+            "route" => "--pace",
+            "file" => "--targetrate",
+            _ => return None,
+        };
+        return Some(format!("the rate of `{command}` is an option of its own: `{own} 5Mbps`"));
+    }
+    let option = punctual_uri::options()
+        .find(|option| option.name == name || option.aliases.contains(&name.as_str()))?;
     let form = |value: &str| match *command {
         "lab" => Some(format!("write it as `--set {name}={value}`")),
         "generate" | "receive" | "route" | "file" | "probe" => {
@@ -99,6 +136,30 @@ mod tests {
         assert!(text.contains("`--set latency=200ms`"), "{text}");
         let text = told(&["route", uri, "-", "--latncy", "200"]);
         assert!(!text.contains("option of the connection"), "{text}");
+    }
+
+    #[test]
+    fn a_rate_is_sent_to_the_option_that_has_it() {
+        let told_of = |command| told(&[command, "srt://h:1", "a", "--rate", "5M"]);
+        assert!(told_of("route").contains("`--pace 5Mbps`"), "{}", told_of("route"));
+        assert!(told_of("generate").contains("`--sendrate 5Mbps`"), "{}", told_of("generate"));
+    }
+
+    #[test]
+    fn numbers_and_arguments_at_the_wrong_place_are_explained_in_words() {
+        let uri = "srt://h:1";
+        for (value, fault) in [("two", "`two` is not a whole number"), ("0", "must be 1 or more")] {
+            let text = told(&["receive", uri, "--concurrent-streams", value]);
+            assert!(text.contains(fault) && text.contains("--concurrent-streams"), "{text}");
+            assert!(!text.contains("digit"), "{text}");
+        }
+        for words in [["file", "send", uri, "a.ts"], ["file", "receive", "folder", uri]] {
+            let text = told(&words);
+            assert!(text.contains("file send FILE URI"), "{text}");
+        }
+        let text = told(&["emulate", ":1", "h:1", "--trace-up", "/nowhere/trace"]);
+        assert!(text.contains("/nowhere/trace: No such file"), "{text}");
+        assert!(!text.contains("os error"), "{text}");
     }
 
     #[test]

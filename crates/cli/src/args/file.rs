@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use punctual::Bitrate;
 use punctual_units::parse_bytes_in;
-use punctual_uri::Uri;
+use punctual_uri::{Target, Uri};
 
 use crate::args::{StatsArgs, value};
 
@@ -111,8 +111,15 @@ pub(crate) enum Protocol {
 }
 
 /// A URI whose connection carries files in messages, unless its keys ask for something else.
-fn file_uri(text: &str) -> Result<Uri, punctual_uri::UriError> {
-    Uri::parse_with(text, &[("transtype", "file"), ("messageapi", "1")])
+fn file_uri(text: &str) -> Result<Uri, String> {
+    let uri = Uri::parse_with(text, &[("transtype", "file"), ("messageapi", "1")]);
+    match uri {
+        Ok(Uri { target: Target::File(_), .. }) => Err(format!(
+            "`{text}` is a file, and here is the place of the other end, like `srt://host:4200`: \
+             `file send FILE URI`, `file receive URI FOLDER`"
+        )),
+        uri => uri.map_err(|error| error.to_string()),
+    }
 }
 
 fn segment(text: &str) -> Result<usize, String> {

@@ -254,5 +254,8 @@ fn trace(path: &str) -> Result<Trace, String> {
 }
 
 fn file(path: &str) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+    fs::read_to_string(path).map_err(|error| {
+        let why = error.to_string();
+        format!("{path}: {}", punctual_units::without_os_error(&why))
+    })
 }

@@ -159,7 +159,7 @@ Exit codes:
   1    failed: a connection was lost, or reading or writing was not possible
   2    the command line is wrong: an option, a URI, a key, a value or a unit
   3    the peer refused the call; its code is printed
-  4    nobody answered the call in time
+  4    nobody was there: no answer, no caller, or no connection until the end
   130  a second Ctrl-C ended the command at once
 
 `punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";

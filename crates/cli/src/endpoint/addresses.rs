@@ -51,8 +51,8 @@ fn in_turn(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     pairs.flat_map(|(one, other)| one.into_iter().chain(other)).collect()
 }
 
-/// Calls one address after the other, a [`STAGGER`] after the last or as soon as a call fails, until
-/// one answers, and drops the other calls (RFC 8305 section 5).
+/// Calls one address after the other, a [`STAGGER`] after the last or as soon as a call fails,
+/// until one answers, and drops the other calls (RFC 8305 section 5).
 ///
 /// # Errors
 ///
@@ -102,8 +102,8 @@ async fn any<W: Future>(calls: &mut Vec<Pin<Box<W>>>) -> W::Output {
     .await
 }
 
-/// The failure that says most, with the addresses if there were several: a refusal, or else silence,
-/// or else an address that cannot be called from here.
+/// The failure that says most, with the addresses if there were several: a refusal, or else
+/// silence, or else an address that cannot be called from here.
 fn most_telling(failures: Vec<Failure>, addresses: &[SocketAddr]) -> Failure {
     let weight = |failure: &Failure| match failure {
         refused if refused.refusal().is_some() => 3,
@@ -141,8 +141,8 @@ mod tests {
         texts.iter().map(|text| text.parse().expect("an address")).collect()
     }
 
-    /// Calls `addresses`, of which those of IPv4 end so, and those of IPv6 so; gives the result, the
-    /// time that it took, and the time of each call.
+    /// Calls `addresses`, where calls over IPv4 end as `v4` says and calls over IPv6 as `v6` says;
+    /// gives the result, the time that it took, and the time of each call.
     async fn race(
         addresses: &[SocketAddr],
         v4: impl Fn() -> (Duration, Result<(), Failure>),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_address_is_called_a_quarter_of_a_second_after_one_that_is_silent() {
+    async fn a_second_address_is_called_250_ms_after_one_that_is_silent() {
         let answers = || (Duration::from_millis(20), Ok(()));
         for names in [["[::1]:9", "1.1.1.1:9"], ["1.1.1.1:9", "[::1]:9"]] {
             let names = all(&names);

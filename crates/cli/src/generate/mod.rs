@@ -17,6 +17,7 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
 use crate::stop::Stop;
+use crate::warnings;
 use pace::Pace;
 use payload::Payloads;
 use punctual_uri::Uri;
@@ -55,7 +56,9 @@ fn rate(args: &GenerateArgs) -> Bitrate {
         );
         return LIVE_RATE;
     }
-    args.sendrate.unwrap_or_default()
+    let rate = args.sendrate.unwrap_or_default();
+    warnings::of_rate("--sendrate", rate);
+    rate
 }
 
 struct Generate {

@@ -22,7 +22,8 @@ impl Destination {
     }
 
     /// Writes to one connection, with --reconnect to one after the other, until no more messages
-    /// come. Without a connection messages are discarded and counted, and the live line names the destination.
+    /// come. Without a connection messages are discarded and counted, and the live line names the
+    /// destination.
     ///
     /// # Errors
     ///

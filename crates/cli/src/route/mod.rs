@@ -26,6 +26,7 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
 use crate::stop::Stop;
+use crate::warnings;
 use carry::Flow;
 use destination::Destination;
 use fanout::{CutOff, Fanout, Inbox, WhenFull};
@@ -60,7 +61,10 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     let sinks = Opener::each(destinations.iter(), Role::Destination, size)?;
     let sources = Opener::each(args.sources(), Role::Source, args.msgsize)?;
     if sources.len() > 1 {
-        return Err(Failure::usage("there can be several sources only as the links of a group"));
+        return Err(Failure::usage(
+            "there can be several sources only as the links of a group; -i takes all URIs after it, so \
+             the destinations follow -o",
+        ));
     }
     let ends = sources.into_iter().chain(sinks);
     let ends = ends.map(|end| end.with_reconnect(args.reconnect));
@@ -74,6 +78,9 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
         return Err(Failure::usage("--bidir needs exactly one destination"));
     }
     let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
+    if let Some(Pace::Rate(rate)) = pace {
+        warnings::of_rate("--pace", rate);
+    }
     let pacing = Pacing { pace, repeat: args.repeat, to_live: destinations.iter().any(is_live) };
     let source = source.with_pacing(pacing).with_coalesce(args.coalesce);
     let source = source.with_gather(gather_for(&destinations));

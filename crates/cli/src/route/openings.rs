@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::endpoint::is_live;
 
-/// The destinations that were opened or are gone for good, and those that are absent. Clones count
+/// The destinations that were opened or are gone for good, and the absent ones. Clones count
 /// together.
 #[derive(Clone, Default)]
 pub(super) struct Openings {
@@ -20,7 +20,7 @@ pub(super) struct Openings {
 #[derive(Clone, Debug, Default)]
 struct State {
     opened: usize,
-    /// The names of those that are neither open nor gone.
+    /// The names of the destinations that are neither open nor gone.
     absent: Vec<String>,
 }
 
