@@ -60,6 +60,11 @@ impl Failure {
         Self { kind: Kind::NoAnswer, message: message.to_owned() }
     }
 
+    /// Nothing arrived until the end, at an end without connections.
+    pub(crate) fn nothing_arrived() -> Self {
+        Self { kind: Kind::NoAnswer, message: "nothing arrived until the end".to_owned() }
+    }
+
     /// The same failure, with the place or the work where it happened before it.
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);

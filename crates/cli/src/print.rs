@@ -24,7 +24,8 @@ pub(crate) fn print_wrapped(text: &str) -> Result<(), Failure> {
 }
 
 /// The text in lines of at most `width` columns, as far as words allow. The rest of a line begins
-/// below its last column, if that leaves enough room, or else 4 columns further than the line.
+/// below its last column, or 4 columns further than the line if that leaves too little room; a line
+/// without columns goes on where it begins.
 fn wrapped(text: &str, width: usize) -> String {
     let lines = text.split('\n').map(|line| wrapped_line(line, width));
     lines.collect::<Vec<_>>().join("\n")
@@ -37,8 +38,11 @@ fn wrapped_line(line: &str, width: usize) -> String {
     }
     let indent = len(line) - len(line.trim_start());
     let column = line.rfind("  ").map_or(0, |at| len(&line[..at]) + 2);
-    let hanging =
-        if column > indent && column + LEAST_COLUMN <= width { column } else { indent + 4 };
+    let hanging = match column {
+        _ if column <= indent => indent,
+        _ if column + LEAST_COLUMN <= width => column,
+        _ => indent + 4,
+    };
     let (mut shown, mut used) = (String::new(), 0);
     for word in line.split_inclusive(' ') {
         if used > hanging && used + len(word.trim_end()) > width {
@@ -66,8 +70,13 @@ mod tests {
         let shown =
             "name   effect\nmss    the largest datagram\n       with all of its headers\nshort";
         assert_eq!(wrapped(text, 31), shown);
-        let narrow = "  a key with words that has no room";
-        assert_eq!(wrapped(narrow, 16), "  a key with\n      words that\n      has no\n      room");
+        let plain = "  a sentence without columns";
+        assert_eq!(wrapped(plain, 16), "  a sentence\n  without\n  columns");
+        let narrow = "  a key  with words that have no room";
+        assert_eq!(
+            wrapped(narrow, 16),
+            "  a key  with\n      words that\n      have no\n      room"
+        );
         assert_eq!(wrapped("averyverylongword", 5), "averyverylongword");
     }
 

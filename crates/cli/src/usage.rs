@@ -27,6 +27,14 @@ pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> cl
     {
         return better;
     }
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && let Some(option) = greedy_option(command_line)
+    {
+        let tip = format!(
+            "`{option}` takes all URIs that follow it: give the others by `-o`, as in `-i SRC -o DST`"
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(typed)) => typed.clone(),
         _ => return error,
@@ -39,6 +47,21 @@ pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> cl
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// The option for URIs of `route` that took several words.
+fn greedy_option(command_line: &[OsString]) -> Option<&'static str> {
+    let words: Vec<&str> = command_line.iter().filter_map(|word| word.to_str()).collect();
+    let takes_several = |names: [&str; 2]| {
+        let place = words.iter().position(|word| names.contains(word))?;
+        let values = words[place + 1..].iter().take_while(|word| !word.starts_with("--"));
+        (values.count() > 1).then_some(())
+    };
+    if takes_several(["-i", "--input"]).is_some() {
+        Some("-i")
+    } else {
+        takes_several(["-o", "--output"]).map(|()| "-o")
+    }
 }
 
 /// The error of a value that is no whole number, in words for people; `None` for other faults.
@@ -157,6 +180,8 @@ mod tests {
             let text = told(&words);
             assert!(text.contains("file send FILE URI"), "{text}");
         }
+        let text = told(&["route", "-i", "a", "srt://h:1", "srt://h:2"]);
+        assert!(text.contains("`-i` takes all URIs that follow it"), "{text}");
         let text = told(&["emulate", ":1", "h:1", "--trace-up", "/nowhere/trace"]);
         assert!(text.contains("/nowhere/trace: No such file"), "{text}");
         assert!(!text.contains("os error"), "{text}");

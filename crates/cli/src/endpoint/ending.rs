@@ -1,11 +1,11 @@
-//! The end of a stream that is sent: whether the peer was still there to acknowledge it.
+//! The end of a stream: whether the peer was still there to acknowledge it, or there at all.
 
 use std::time::Duration;
 
 use punctual_units::grouped;
 use tokio::time::Instant;
 
-use crate::endpoint::{SrtEnd, Writer};
+use crate::endpoint::{Reader, SrtEnd, Traffic, Writer};
 use crate::exit::Failure;
 
 /// Ends the stream of `writer` in good order, which belongs to the connection or group `end` if it
@@ -23,6 +23,19 @@ pub(crate) async fn end_stream(writer: &mut Writer, end: Option<&SrtEnd>) -> Res
     let (before, start) = (Progress::of(end), Instant::now());
     writer.close().await;
     before.check(&Progress::of(end), start.elapsed())
+}
+
+/// Checks at the end of a stream that is received whether anybody sent it: over UDP, only the first
+/// datagram tells.
+///
+/// # Errors
+///
+/// `reader` receives datagrams, and no message arrived.
+pub(crate) fn check_arrival(reader: &Reader, traffic: &Traffic) -> Result<(), Failure> {
+    match reader {
+        Reader::Udp(_) if traffic.messages() == 0 => Err(Failure::nothing_arrived()),
+        _ => Ok(()),
+    }
 }
 
 /// The acknowledgements of a stream at some time.

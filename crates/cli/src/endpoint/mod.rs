@@ -38,7 +38,7 @@ use punctual_uri::{Target, Uri};
 
 pub(crate) use connection::Connection;
 pub(crate) use end_log::EndLog;
-pub(crate) use ending::end_stream;
+pub(crate) use ending::{check_arrival, end_stream};
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
 pub(crate) use recording::{Existing, is_same_file};

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::args::{ConnectionArgs, ReceiveArgs};
 use crate::connections::{self, Streams};
-use crate::endpoint::{Connection, Opener, Role};
+use crate::endpoint::{Connection, Opener, Role, check_arrival};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
@@ -106,7 +106,8 @@ impl Receive {
             connection.writer.write(&mut answers).await?;
         };
         connection.writer.close().await;
-        result
+        let arrival = check_arrival(&connection.reader, &connection.traffic);
+        result.and(self.stop.judge(arrival))
     }
 }
 

@@ -8,7 +8,7 @@ use punctual_uri::{Limits, Uri};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::endpoint::{Connection, Reader, Traffic, Writer, end_stream};
+use crate::endpoint::{Connection, Reader, Traffic, Writer, check_arrival, end_stream};
 use crate::exit::Failure;
 use crate::live::Way;
 use crate::route::Shared;
@@ -76,7 +76,11 @@ impl Flow {
                 () = shared.stop.told(), if is_source => Ok(Ended::Done),
             };
             let closed = end_stream(&mut writer, socket.as_ref().filter(|_| !is_source)).await;
-            ended.and_then(|ended| shared.stop.judge(closed).map(|()| ended))
+            let arrival = match is_source && shared.stop.is_told() {
+                true => check_arrival(&reader, &traffic),
+                false => Ok(()),
+            };
+            ended.and_then(|ended| shared.stop.judge(closed.and(arrival)).map(|()| ended))
         };
         let ended = match (&shared.stats, &end) {
             (Some(stats), Some(end)) => stats.observe(end, work).await,

@@ -105,6 +105,18 @@ fn nobody_there_until_the_time_is_over_is_code_4() {
 }
 
 #[test]
+fn nothing_from_udp_until_the_time_is_over_is_code_4() {
+    let folder = Folder::new("calling-udp");
+    let source = format!("udp://127.0.0.1:{}", free_port());
+    let recording = folder.file("rec.bin");
+    for args in [&["receive", &source][..], &["route", &source, &recording]] {
+        let ended = run(&[args, &["--duration", "300ms"]].concat(), b"");
+        assert_eq!(ended.code, Some(4), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("nothing arrived until the end"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_command_that_a_signal_ends_while_nobody_is_there_has_code_0() {
     let listen = format!("srt://127.0.0.1:{}?mode=listener", free_port());
     let mut receiver = Program::start(&["receive", &listen]);
