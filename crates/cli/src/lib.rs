@@ -40,6 +40,7 @@ mod warnings;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -123,7 +124,12 @@ where
     let result = runtime
         .block_on(task)
         .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-    // A read from standard input may be under way in a thread of its own, and need not end.
-    runtime.shutdown_background();
+    // Threads that end in time are joined: with some versions of glibc, a thread that ends while it
+    // is detached crashes the program. A read from standard input may be under way in a thread of
+    // its own, and need not end.
+    runtime.shutdown_timeout(SHUTDOWN);
     result
 }
+
+/// The time for which the program waits for its threads at the end.
+const SHUTDOWN: Duration = Duration::from_millis(50);
