@@ -6,6 +6,7 @@
 //!   [`Alarm`] is a timer that any thread may set.
 //! - [`UdpSocket`] sends and receives in batches (GSO and GRO on Linux), and [`Gather`] lets
 //!   datagrams gather before a task wakes up for them.
+//! - [`utc_offset`] tells the time zone, and [`ignores_hangup`] how the process was started.
 //!
 //! The rest of the workspace that touches the system does it through here, so this is the only
 //! crate with `unsafe` code besides the border to C, `crates/capi`.
@@ -16,6 +17,7 @@ mod alarm;
 mod clock;
 mod memory;
 mod multicast;
+mod process;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod registration;
 mod shared_timer;
@@ -26,6 +28,7 @@ pub use alarm::Alarm;
 pub use clock::now;
 pub use memory::give_back_memory;
 pub use multicast::join_source;
+pub use process::{ignores_hangup, utc_offset};
 pub use shared_timer::{SharedTimer, Sleeper};
 pub use timer::Timer;
 pub use udp::{

@@ -98,6 +98,7 @@ mod port_options;
 #[cfg(feature = "quic")]
 pub mod quic;
 mod reconnect;
+mod repeated;
 mod reserved_port;
 pub mod resume;
 mod schedule;
@@ -140,6 +141,7 @@ pub use punctual_proto::{
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;
+pub use repeated::Repeated;
 pub use reserved_port::ReservedPort;
 pub use signals::Watcher;
 pub use socket::{Socket, Submitted};

@@ -360,14 +360,24 @@ impl Group {
         self.inner.signals.wake();
     }
 
+    /// Closes all links at once: discards messages that are buffered or not acknowledged, notifies
+    /// the peer, and does not wait until this is done. A waiting [`close`](Self::close) completes.
+    pub fn begin_abort(&self) {
+        self.links_at_the_end().iter().for_each(Socket::begin_abort);
+        self.inner.signals.wake();
+    }
+
     fn close_links(&self) -> Vec<Socket> {
-        let sockets: Vec<Socket> = {
-            let mut state = self.inner.lock();
-            state.closing = true;
-            state.driver.links().map(|(_, socket)| socket.clone()).collect()
-        };
+        let sockets = self.links_at_the_end();
         sockets.iter().for_each(Socket::begin_close);
         sockets
+    }
+
+    /// All links, to which no other comes from now on.
+    fn links_at_the_end(&self) -> Vec<Socket> {
+        let mut state = self.inner.lock();
+        state.closing = true;
+        state.driver.links().map(|(_, socket)| socket.clone()).collect()
     }
 
     /// Tells `watcher` of the changes of the group from now on, for programs that do not wait in
