@@ -100,6 +100,18 @@ impl Chart {
         draw::draw(self, &Look::alone(theme, Self::WIDTH))
     }
 
+    /// Whether a file that starts so is such an SVG file.
+    pub fn recognises_svg(start: &[u8]) -> bool {
+        let start = String::from_utf8_lossy(start);
+        start.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=")
+            && start.contains("DejaVu Sans")
+    }
+
+    /// Whether a file that starts so is a PNG image.
+    pub fn recognises_png(start: &[u8]) -> bool {
+        start.starts_with(b"\x89PNG\r\n\x1a\n")
+    }
+
     /// Width of a chart in a separate file, in CSS pixels.
     pub const WIDTH: u32 = 760;
 

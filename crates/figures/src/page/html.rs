@@ -12,9 +12,7 @@ use crate::theme::{chart_rules, variables};
 pub(crate) fn write(page: &Page) -> String {
     let mut writer = Writer::default();
     let mut xml = Xml::default();
-    xml.raw("<!doctype html>\n");
-    xml.open("html", &[("lang", &"en")]);
-    xml.raw("\n");
+    xml.raw(START);
     head(&mut xml, &page.title);
     xml.raw("<body>\n<header>");
     xml.leaf("h1", &[], &page.title);
@@ -42,12 +40,18 @@ pub(crate) fn write(page: &Page) -> String {
     xml.finish()
 }
 
+/// The start of every page, by which it is recognised. Nothing is ever fetched, whatever a file's
+/// name or a plan's text says.
+pub(super) const START: &str = "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+    style-src 'unsafe-inline'; script-src 'unsafe-inline'\">
+";
+
 fn head(xml: &mut Xml, title: &str) {
-    xml.raw("<head>\n<meta charset=\"utf-8\">\n");
-    xml.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    // Nothing is ever fetched, whatever a file's name or a plan's text says.
-    xml.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
-    xml.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n");
     xml.leaf("title", &[], title);
     let (light, dark) = (variables(false), variables(true));
     xml.raw(&format!(

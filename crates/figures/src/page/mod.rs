@@ -130,6 +130,11 @@ impl Page {
     pub fn to_html(&self) -> String {
         html::write(self)
     }
+
+    /// Whether a file that starts so is such a page.
+    pub fn recognises(start: &[u8]) -> bool {
+        start.starts_with(html::START.as_bytes())
+    }
 }
 
 fn charts_in(blocks: &[Block]) -> Vec<&Chart> {

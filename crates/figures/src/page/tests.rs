@@ -88,6 +88,16 @@ fn charts_are_found_in_folded_parts_too() {
 }
 
 #[test]
+fn files_that_were_written_are_recognised_and_others_are_not() {
+    let chart = Chart::new("A", Axis::time(""), Axis::time(""));
+    let (page, svg) = (Page::new("A").to_html(), chart.to_svg(crate::Theme::Auto));
+    assert!(Page::recognises(page.as_bytes()) && Chart::recognises_svg(svg.as_bytes()));
+    assert!(!Page::recognises(b"<!doctype html>\n<html lang=\"en\">\n<p>mine</p>"));
+    assert!(!Chart::recognises_svg(b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\"/>"));
+    assert!(!Chart::recognises_png(b"Timepoint,msRTT\n"));
+}
+
+#[test]
 fn names_of_files_are_short_and_harmless() {
     assert_eq!(slug("Fig. 2a: Overhead, 5 %"), "fig-2a-overhead-5");
     assert_eq!(slug("../../etc"), "etc");

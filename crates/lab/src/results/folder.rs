@@ -44,15 +44,32 @@ impl Folder {
     }
 
     /// The description of the results there; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or files lie there that results would replace.
     pub(crate) fn meta(&self) -> Result<Option<Meta>, String> {
         let path = self.0.join(META);
         match fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text)
                 .map(Some)
                 .map_err(|error| format!("{}: {error}", path.display())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let there = [PLAN, RESULTS, PARTIAL].into_iter().find(|it| self.has(it));
+                there.map_or(Ok(None), |name| {
+                    let path = self.0.display();
+                    Err(format!(
+                        "{path}: {name} lies there, and no results of a sweep (there is no \
+                         {META}); name another folder, or move this file away"
+                    ))
+                })
+            }
             Err(error) => Err(format!("{}: {error}", path.display())),
         }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.join(name).exists()
     }
 
     /// The results there, finished or not.

@@ -131,6 +131,21 @@ fn another_plan_or_folder_in_use_is_refused() {
 }
 
 #[test]
+fn a_plan_that_lies_in_the_folder_is_kept() {
+    let place = Place::new("kept");
+    fs::create_dir_all(&place.0).unwrap();
+    let mine = place.0.join("plan.toml");
+    fs::write(&mine, "mine").unwrap();
+    let stop = AtomicBool::new(false);
+    let progress = |_: usize, _: usize, _: &RunSpec| {};
+    let execution =
+        Execution { backends: &[&Sim], jobs: 1, resume: false, stop: &stop, progress: &progress };
+    let error = sweep(PLAN, "1/1").run(&place.0, &execution).map(drop).unwrap_err();
+    assert!(error.contains("plan.toml lies there"), "{error}");
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+}
+
+#[test]
 fn merged_parts_are_the_bytes_of_the_whole() {
     let (whole, merged) = (Place::new("all"), Place::new("merged"));
     run(&sweep(PLAN, "1/1"), &whole, 2, false, usize::MAX);
