@@ -83,7 +83,7 @@ where
         let place = place.expect("the semaphore is never closed");
         match stop.or(opener.open()).await {
             None => {
-                failure = opener.never_opened(stop);
+                failure = opener.never_opened();
                 break;
             }
             Some(Ok(connection)) => {

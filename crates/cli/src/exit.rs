@@ -24,6 +24,7 @@ enum Kind {
     Usage,
     Rejected(RejectReason),
     NoAnswer,
+    Interrupted,
 }
 
 /// The exit code after a second Ctrl-C: 128 and the number of the signal, as in shells.
@@ -43,6 +44,12 @@ impl Failure {
     /// A file could not be opened, read or written.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Self::runtime(format!("{}: {error}", one_line(&path.display().to_string())))
+    }
+
+    /// A second signal ended the command before its work was done.
+    pub(crate) fn interrupted() -> Self {
+        let message = "interrupted: what had not been sent was given up".to_owned();
+        Self { kind: Kind::Interrupted, message }
     }
 
     /// Nobody called within the time that a listener was to wait.
@@ -134,6 +141,7 @@ impl Failure {
             Kind::Usage => 2,
             Kind::Rejected(_) => 3,
             Kind::NoAnswer => 4,
+            Kind::Interrupted => INTERRUPTED,
         }
     }
 }

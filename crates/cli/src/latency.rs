@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::LatencyArgs;
 use crate::exit::Failure;
-use crate::print::print;
+use crate::output::print;
 use crate::uris;
 
 /// Computes the latency and prints it.

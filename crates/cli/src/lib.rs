@@ -1,6 +1,8 @@
 //! The `punctual` program as a library: what its `main` calls.
 
 #![forbid(unsafe_code)]
+// A write to a place that stalls would hold up a stream: `output` writes.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -16,6 +18,7 @@ mod endpoint;
 mod exit;
 mod file;
 mod generate;
+mod hangup;
 mod lab;
 mod last_rows;
 mod latency;
@@ -23,8 +26,8 @@ mod live;
 mod log;
 mod model;
 mod options;
+mod output;
 mod plot;
-mod print;
 mod probe;
 mod receive;
 mod route;
@@ -36,6 +39,7 @@ mod tries;
 mod uris;
 mod usage;
 mod warnings;
+mod written;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -46,7 +50,7 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use exit::Failure;
-use print::{print, print_wrapped};
+use output::{print, print_wrapped};
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -65,14 +69,12 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
         return emulate::run_in_namespace(arguments);
     }
     let result = execute(cli);
-    live::line::finish();
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("punctual: {failure}");
-            ExitCode::from(failure.code())
-        }
+    let result = result.and(output::finish_results());
+    if let Err(failure) = &result {
+        output::message(format!("punctual: {failure}\n"));
     }
+    output::finish();
+    result.map_or_else(|failure| ExitCode::from(failure.code()), |()| ExitCode::SUCCESS)
 }
 
 fn execute(cli: Cli) -> Result<(), Failure> {
@@ -121,15 +123,36 @@ where
     // On a thread of the runtime: one that only waits for it would be woken by the sockets' drivers
     // for each message, which costs half as much again.
     let task = runtime.spawn(work);
-    let result = runtime
-        .block_on(task)
-        .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    let result = runtime.block_on(ended(task));
+    // While signals are still heard.
+    let result = result.and(output::finish_results());
     // Threads that end in time are joined: with some versions of glibc, a thread that ends while it
     // is detached crashes the program. A read from standard input may be under way in a thread of
     // its own, and need not end.
     runtime.shutdown_timeout(SHUTDOWN);
     result
 }
+
+/// Waits for the end of a command's work; if a second signal comes, only until the connections have
+/// said goodbye to their peers.
+async fn ended(mut work: tokio::task::JoinHandle<Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::select! {
+        ended = &mut work => {
+            ended.unwrap_or_else(|error| {
+                output::finish();
+                std::panic::resume_unwind(error.into_panic())
+            })
+        }
+        () = stop::hurried() => {
+            // The connections have been told, and end the work.
+            let _ = tokio::time::timeout(GOODBYE, work).await;
+            Err(Failure::interrupted())
+        }
+    }
+}
+
+/// How long the goodbye to the peers may take.
+const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The time for which the program waits for its threads at the end.
 const SHUTDOWN: Duration = Duration::from_millis(50);

@@ -1,9 +1,10 @@
-//! Messages on standard error, around the live line.
+//! Messages on standard error.
 
 use std::fmt::Debug;
 use std::io::{self, IsTerminal, Write};
+use std::time::SystemTime;
 
-use punctual_units::{one_line, without_os_error};
+use punctual_units::{grouped, one_line, without_os_error};
 use punctual_uri::did_you_mean;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
@@ -14,8 +15,8 @@ use tracing_subscriber::fmt::time::FormatTime;
 
 use crate::args::LogArgs;
 use crate::exit::Failure;
-use crate::live::line;
-use crate::timepoint::timepoint;
+use crate::output;
+use crate::timepoint::local_timepoint;
 
 /// Starts saying what the options ask for, and from level `default` up if they do not.
 pub(crate) fn start(args: &LogArgs, default: &str) -> Result<(), Failure> {
@@ -24,10 +25,10 @@ pub(crate) fn start(args: &LogArgs, default: &str) -> Result<(), Failure> {
         .with_target(false)
         .fmt_fields(debug_fn(write_field).delimited(" "))
         .with_ansi(io::stderr().is_terminal())
-        .with_writer(AroundLiveLine);
+        .with_writer(Messages);
     match io::stderr().is_terminal() {
         true => format.without_time().init(),
-        false => format.with_timer(Timepoint).init(),
+        false => format.with_timer(LocalTime).init(),
     }
     Ok(())
 }
@@ -72,10 +73,20 @@ fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::f
     }
 }
 
-/// Writes above the live line, if there is one.
-struct AroundLiveLine;
+/// The message that tells of messages that are missing before it, as a line.
+pub(crate) fn left_out(count: u64) -> String {
+    let time = match io::stderr().is_terminal() {
+        true => String::new(),
+        false => local_timepoint(SystemTime::now()) + " ",
+    };
+    let count = grouped(count);
+    format!("{time} WARN {count} messages are missing here, because they could not be written\n")
+}
 
-impl<'a> MakeWriter<'a> for AroundLiveLine {
+/// Hands each message over to the thread that writes them.
+struct Messages;
+
+impl<'a> MakeWriter<'a> for Messages {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -83,22 +94,23 @@ impl<'a> MakeWriter<'a> for AroundLiveLine {
     }
 }
 
-impl Write for AroundLiveLine {
+impl Write for Messages {
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
-        line::above(|| io::stderr().write(message))
+        output::message(message);
+        Ok(message.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }
 
-/// The time as statistics have it too.
-struct Timepoint;
+/// The local time with its offset from UTC.
+struct LocalTime;
 
-impl FormatTime for Timepoint {
+impl FormatTime for LocalTime {
     fn format_time(&self, out: &mut Writer<'_>) -> std::fmt::Result {
-        out.write_str(&timepoint(std::time::SystemTime::now()))
+        out.write_str(&local_timepoint(SystemTime::now()))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::OptionsArgs;
 use crate::exit::Failure;
-use crate::print::{print, print_wrapped};
+use crate::output::{print, print_wrapped};
 
 /// Prints the table.
 pub(crate) fn run(args: &OptionsArgs) -> Result<(), Failure> {

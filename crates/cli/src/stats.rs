@@ -1,10 +1,6 @@
 //! Statistics of SRT connections as libsrt's tools write them: CSV and JSON.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use punctual::Statistics;
@@ -18,6 +14,7 @@ use crate::args::{StatsArgs, StatsFormat};
 use crate::endpoint::{Row, StatsEnd};
 use crate::exit::Failure;
 use crate::last_rows::LastRows;
+use crate::output::{Columns, Rows};
 use crate::timepoint::timepoint;
 
 /// The files that get a row for each connection once a period.
@@ -28,26 +25,25 @@ pub(crate) struct StatsFiles {
     weights: bool,
     last_rows: LastRows,
     /// The statistics of SRT.
-    srt: Option<RowFile>,
+    srt: Option<Rows>,
     /// The statistics of QUIC.
-    quic: Option<RowFile>,
+    quic: Option<Rows>,
 }
 
 impl StatsFiles {
-    /// Opens the files that the options name, if they name any, and writes their headers; `weights`
-    /// if there may be groups.
+    /// Opens the files that the options name, if they name any; `weights` if there may be groups.
     pub(crate) fn open(args: &StatsArgs, weights: bool) -> Result<Option<Self>, Failure> {
         if args.statsfile.is_none() && args.quicstats.is_none() {
             return Ok(None);
         }
-        let header = match (args.statsformat, weights) {
-            (StatsFormat::Csv, true) => Some(csv_header_with_weight()),
-            (StatsFormat::Csv, false) => Some(csv_header()),
-            (StatsFormat::Json, _) => None,
+        let columns = match (args.statsformat, weights) {
+            (StatsFormat::Csv, true) => Columns::Csv(csv_header_with_weight()),
+            (StatsFormat::Csv, false) => Columns::Csv(csv_header()),
+            (StatsFormat::Json, _) => Columns::Json,
         };
-        let srt = args.statsfile.as_deref().map(|path| RowFile::create(path, header.as_deref()));
-        let quic_header = Some(quic_csv_header());
-        let quic = args.quicstats.as_deref().map(|path| RowFile::create(path, quic_header));
+        let srt = args.statsfile.as_deref().map(|path| Rows::open(path, columns));
+        let quic_columns = Columns::Csv(quic_csv_header().to_owned());
+        let quic = args.quicstats.as_deref().map(|path| Rows::open(path, quic_columns));
         Ok(Some(Self {
             format: args.statsformat,
             period: args.statsfreq,
@@ -94,10 +90,10 @@ impl StatsFiles {
         let now = timepoint(SystemTime::now());
         if let Some(file) = &self.quic {
             for (id, _, _, Sample { quic, .. }) in &rows {
-                quic.iter().for_each(|quic| file.write(&quic_csv_row(&now, *id, quic)));
+                quic.iter().for_each(|quic| file.write(quic_csv_row(&now, *id, quic)));
             }
             if let Some((id, quic)) = end.bare_quic() {
-                file.write(&quic_csv_row(&now, id, &quic));
+                file.write(quic_csv_row(&now, id, &quic));
             }
         }
         if let Some(file) = &self.srt {
@@ -105,14 +101,14 @@ impl StatsFiles {
         }
     }
 
-    fn srt_rows(&self, file: &RowFile, now: &str, rows: &[(u32, u16, String, Sample)]) {
+    fn srt_rows(&self, file: &Rows, now: &str, rows: &[(u32, u16, String, Sample)]) {
         match (self.format, rows.split_first()) {
             (StatsFormat::Json, Some(((id, .., whole), links))) if self.weights => {
                 // This bit is set in the IDs of groups alone.
                 let links = (id >> 30 == 1).then_some(links);
-                file.write(&json_group_row(now, *id, whole, links));
+                file.write(json_group_row(now, *id, whole, links));
             }
-            _ => rows.iter().for_each(|row| file.write(&self.row(now, row))),
+            _ => rows.iter().for_each(|row| file.write(self.row(now, row))),
         }
     }
 
@@ -123,32 +119,6 @@ impl StatsFiles {
             }
             StatsFormat::Csv => csv_row(now, *id, sample),
             StatsFormat::Json => json_row(now, *id, sample),
-        }
-    }
-}
-
-/// A file of rows.
-struct RowFile {
-    out: Mutex<Box<dyn Write + Send>>,
-}
-
-impl RowFile {
-    /// Creates the file, or takes the standard output for `-`, and writes the header.
-    fn create(path: &Path, header: Option<&str>) -> Result<Self, Failure> {
-        let mut out: Box<dyn Write + Send> = match path.as_os_str().to_str() {
-            Some("-") => Box::new(io::stdout()),
-            _ => Box::new(File::create(path).map_err(|error| Failure::file(path, &error))?),
-        };
-        if let Some(header) = header {
-            writeln!(out, "{header}").map_err(|error| Failure::file(path, &error))?;
-        }
-        Ok(Self { out: Mutex::new(out) })
-    }
-
-    fn write(&self, row: &str) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = writeln!(out, "{row}").and_then(|()| out.flush()) {
-            tracing::warn!("cannot write statistics: {error}");
         }
     }
 }

@@ -1,80 +1,112 @@
-//! The end in good order: on Ctrl-C, on SIGTERM, or after a time.
+//! The end in good order: on Ctrl-C, on SIGTERM, when the terminal closes, or after a time.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
 use crate::exit::{Failure, INTERRUPTED};
+use crate::hangup;
+
+/// How far signals have brought this process to its end.
+static STAGE: LazyLock<watch::Sender<Stage>> = LazyLock::new(watch::Sender::default);
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, PartialOrd)]
+enum Stage {
+    /// No signal has come.
+    #[default]
+    None,
+    /// The command ends in good order.
+    Ending,
+    /// It says goodbye to its peers and ends.
+    Hurrying(Instant),
+}
+
+/// Whether a signal has asked for the end of the command.
+pub(crate) fn signalled() -> bool {
+    *STAGE.borrow() != Stage::None
+}
+
+/// Completes when a further signal asks for the end at once: connections say goodbye to their
+/// peers, and nothing else is waited for.
+pub(crate) async fn hurried() {
+    // The sender is never dropped.
+    let _ = STAGE.subscribe().wait_for(|stage| matches!(stage, Stage::Hurrying(_))).await;
+}
+
+/// Completes when a signal has asked for the end, and this time has passed with it.
+pub(crate) async fn signalled_for(time: Duration) {
+    let _ = STAGE.subscribe().wait_for(|stage| *stage != Stage::None).await;
+    sleep(time).await;
+}
+
+/// The end of a stream, whose failure is only logged if a signal has ended the command: what was on
+/// its way is then lost by intention.
+pub(crate) fn judge(ended: Result<(), Failure>) -> Result<(), Failure> {
+    match ended {
+        Err(failure) if signalled() => {
+            tracing::warn!("{failure}");
+            Ok(())
+        }
+        ended => ended,
+    }
+}
 
 /// Tells all parts of a command when it is time to end.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
-    told: watch::Receiver<bool>,
-    teller: Arc<watch::Sender<bool>>,
-    by_signal: Arc<AtomicBool>,
+    told: watch::Receiver<Option<Instant>>,
+    teller: Arc<watch::Sender<Option<Instant>>>,
 }
 
 impl Stop {
-    /// Ends on Ctrl-C and SIGTERM, and after `duration` if there is one. A second signal ends the
-    /// program at once.
+    /// Ends on Ctrl-C, on SIGTERM, on SIGHUP if that asks for nothing else, and after `duration` if
+    /// there is one. After a further signal the connections are only told of the end; a third one
+    /// ends the program at once. Signals that come together are one: `timeout` sends two.
     pub(crate) fn on_signals(duration: Option<Duration>) -> Self {
-        let (teller, told) = watch::channel(false);
-        let teller = Arc::new(teller);
-        let alone = Arc::clone(&teller);
-        let by_signal = Arc::new(AtomicBool::new(false));
-        let signalled = Arc::clone(&by_signal);
+        let (teller, told) = watch::channel(None);
+        let stop = Self { told, teller: Arc::new(teller) };
+        let (signals, by_time) = (stop.clone(), stop.clone());
         // Made here, so that a signal that comes before the task runs counts as well.
-        let mut signals = Signals::new();
+        let mut ends = Signals::to_end();
+        let mut hangups = Signals::hangups();
         tokio::spawn(async move {
-            tokio::select! {
-                () = signals.next() => {
-                    signalled.store(true, Ordering::Relaxed);
-                    tracing::info!("stopping; a second Ctrl-C ends at once");
+            loop {
+                tokio::select! {
+                    () = ends.next() => signals.signal(),
+                    () = hangups.next() => signals.hang_up().await,
                 }
-                () = after(duration) => tracing::debug!("the time is over"),
-                // No part is left that could be told.
-                () = alone.closed() => return,
             }
-            alone.send_replace(true);
-            signals.next().await;
-            std::process::exit(INTERRUPTED.into());
         });
-        Self { told, teller, by_signal }
+        if let Some(duration) = duration {
+            tokio::spawn(async move {
+                sleep(duration).await;
+                by_time.tell();
+                tracing::debug!("the time is over");
+            });
+        }
+        stop
     }
 
     /// Tells all parts that it is time to end.
     pub(crate) fn tell(&self) {
-        self.teller.send_replace(true);
+        self.teller.send_if_modified(|told| {
+            let is_new = told.is_none();
+            told.get_or_insert_with(Instant::now);
+            is_new
+        });
     }
 
     /// Completes when it is time to end.
     pub(crate) async fn told(&self) {
         // An error would mean that the sender is gone, but `self` holds it.
-        let _ = self.told.clone().wait_for(|told| *told).await;
+        let _ = self.told.clone().wait_for(Option::is_some).await;
     }
 
     /// Whether it is time to end.
     pub(crate) fn is_told(&self) -> bool {
-        *self.told.borrow()
-    }
-
-    /// Whether a signal has ended the command: somebody wants it to end.
-    pub(crate) fn is_by_signal(&self) -> bool {
-        self.by_signal.load(Ordering::Relaxed)
-    }
-
-    /// The end of a stream, whose failure is only logged if a signal has ended the command: what
-    /// was on its way is then lost by intention.
-    pub(crate) fn judge(&self, ended: Result<(), Failure>) -> Result<(), Failure> {
-        match ended {
-            Err(failure) if self.is_by_signal() => {
-                tracing::warn!("{failure}");
-                Ok(())
-            }
-            ended => ended,
-        }
+        self.told.borrow().is_some()
     }
 
     /// The result of `work`, or `None` if it is time to end first.
@@ -84,31 +116,101 @@ impl Stop {
             () = self.told() => None,
         }
     }
-}
 
-async fn after(duration: Option<Duration>) {
-    match duration {
-        Some(duration) => tokio::time::sleep(duration).await,
-        None => std::future::pending().await,
+    fn signal(&self) {
+        let (told, stage) = (*self.told.borrow(), *STAGE.borrow());
+        match Step::after(told, stage, Instant::now()) {
+            Step::Nothing => {}
+            Step::End => {
+                STAGE.send_replace(Stage::Ending);
+                self.tell();
+                tracing::info!("stopping; a second Ctrl-C ends the connections at once");
+            }
+            Step::Hurry => {
+                STAGE.send_replace(Stage::Hurrying(Instant::now()));
+                self.tell();
+            }
+            Step::Exit => std::process::exit(INTERRUPTED.into()),
+        }
+    }
+
+    async fn hang_up(&self) {
+        match hangup::work() {
+            // A shell may send the signal just before its terminal closes.
+            true => {
+                sleep(TOGETHER).await;
+                if hangup::terminal_closed() {
+                    self.signal();
+                }
+            }
+            false if hangup::ends() => self.signal(),
+            false => {}
+        }
     }
 }
 
-/// Ctrl-C and SIGTERM, from the time at which this is made.
+/// The effect of a signal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    Nothing,
+    End,
+    Hurry,
+    Exit,
+}
+
+impl Step {
+    /// The effect of a signal at `now`, in a command that was told to end at a time.
+    fn after(told: Option<Instant>, stage: Stage, now: Instant) -> Self {
+        let is_together = |before: Instant| now.saturating_duration_since(before) < TOGETHER;
+        match (stage, told) {
+            (Stage::None, None) => Self::End,
+            (Stage::Hurrying(at), _) if is_together(at) => Self::Nothing,
+            (Stage::Hurrying(_), _) => Self::Exit,
+            (_, Some(at)) if is_together(at) => match stage {
+                Stage::None => Self::End,
+                _ => Self::Nothing,
+            },
+            _ => Self::Hurry,
+        }
+    }
+}
+
+/// Signals of some kinds, from the time at which this is made.
 struct Signals {
     #[cfg(unix)]
     signals: Vec<tokio::signal::unix::Signal>,
+    #[cfg(not(unix))]
+    ctrl_c: bool,
 }
 
 impl Signals {
-    fn new() -> Self {
+    /// Ctrl-C and SIGTERM.
+    fn to_end() -> Self {
         #[cfg(unix)]
         {
-            use tokio::signal::unix::{SignalKind, signal};
-            let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
-            Self { signals: kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect() }
+            use tokio::signal::unix::SignalKind;
+            Self::of(&[SignalKind::interrupt(), SignalKind::terminate()])
         }
         #[cfg(not(unix))]
-        Self {}
+        Self { ctrl_c: true }
+    }
+
+    /// SIGHUP, if it concerns this command.
+    fn hangups() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::SignalKind;
+            let kinds = [SignalKind::hangup()];
+            Self::of(if hangup::matters() { &kinds } else { &[] })
+        }
+        #[cfg(not(unix))]
+        Self { ctrl_c: false }
+    }
+
+    #[cfg(unix)]
+    fn of(kinds: &[tokio::signal::unix::SignalKind]) -> Self {
+        let signals = kinds.iter().filter_map(|kind| tokio::signal::unix::signal(*kind).ok());
+        Self { signals: signals.collect() }
     }
 
     /// Completes on the next signal; never if the system gives no signals.
@@ -120,8 +222,36 @@ impl Signals {
         })
         .await;
         #[cfg(not(unix))]
-        if tokio::signal::ctrl_c().await.is_err() {
+        if !self.ctrl_c || tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+/// Signals that follow each other within this time are one.
+const TOGETHER: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn signals_that_come_together_are_one_and_later_ones_go_further() {
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        assert_eq!(Step::after(None, Stage::None, start), Step::End);
+        assert_eq!(Step::after(Some(start), Stage::Ending, after(299)), Step::Nothing);
+        assert_eq!(Step::after(Some(start), Stage::Ending, after(300)), Step::Hurry);
+        let hurrying = Stage::Hurrying(after(300));
+        assert_eq!(Step::after(Some(start), hurrying, after(599)), Step::Nothing);
+        assert_eq!(Step::after(Some(start), hurrying, after(600)), Step::Exit);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_signal_hurries_a_command_whose_time_is_over() {
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        assert_eq!(Step::after(Some(start), Stage::None, after(1)), Step::End);
+        assert_eq!(Step::after(Some(start), Stage::None, after(1_000)), Step::Hurry);
     }
 }

@@ -8,6 +8,7 @@ use punctual::{RejectReason, StreamId};
 use wildmatch::WildMatch;
 
 use crate::exit::Failure;
+use crate::hangup;
 
 /// The stream IDs that callers may have: one pattern a line, in which `*` matches any text and `?`
 /// one character. Empty lines are ignored, and so is the text after a `#` at the start of a line or
@@ -31,19 +32,11 @@ impl AllowedStreamIds {
     /// Reads the file again at each SIGHUP, as long as another owner of this is left. A file that
     /// cannot be read changes nothing.
     pub(crate) fn read_again_on_hangup(self: &Arc<Self>) {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-
-            let allowed = Arc::downgrade(self);
-            tokio::spawn(async move {
-                let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
-                while hangups.recv().await.is_some() {
-                    let Some(allowed) = allowed.upgrade() else { return };
-                    allowed.read_again();
-                }
-            });
-        }
+        let allowed = Arc::downgrade(self);
+        hangup::means(move || {
+            let allowed = allowed.upgrade();
+            allowed.map(|allowed| allowed.read_again()).is_some()
+        });
     }
 
     fn read_again(&self) {

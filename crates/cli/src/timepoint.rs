@@ -2,16 +2,32 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// ISO 8601 with microseconds and the zone, which is always UTC: `2026-01-02T03:04:05.678901+0000`.
+/// ISO 8601 with microseconds in UTC, as statistics and metrics have it:
+/// `2026-01-02T03:04:05.678901+0000`.
 ///
 /// libsrt's tools write local time with its offset; readers of the one read the other.
 pub(crate) fn timepoint(time: SystemTime) -> String {
+    at_offset(time, 0)
+}
+
+/// The same in local time, as messages have it: `2026-01-02T04:04:05.678901+0100`.
+pub(crate) fn local_timepoint(time: SystemTime) -> String {
+    at_offset(time, punctual_io::utc_offset(time))
+}
+
+/// The time where it is this number of seconds later than in UTC.
+fn at_offset(time: SystemTime, offset: i32) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = since.as_secs();
+    let seconds = since.as_secs().saturating_add_signed(offset.into());
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
     let micros = since.subsec_micros();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}+0000")
+    let sign = if offset < 0 { '-' } else { '+' };
+    let (hours, minutes) = (offset.abs() / 3_600, offset.abs() / 60 % 60);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}\
+         {sign}{hours:02}{minutes:02}"
+    )
 }
 
 /// The Gregorian date `days` days after 1970-01-01.
@@ -45,5 +61,13 @@ mod tests {
         ] {
             assert_eq!(timepoint(UNIX_EPOCH + Duration::from_micros(micros)), expected);
         }
+    }
+
+    #[test]
+    fn local_time_has_the_offset_of_its_zone() {
+        let time = UNIX_EPOCH + Duration::from_micros(1_735_689_599_999_999);
+        assert_eq!(at_offset(time, 3_600), "2025-01-01T00:59:59.999999+0100");
+        assert_eq!(at_offset(time, -12_600), "2024-12-31T20:29:59.999999-0330");
+        assert_eq!(at_offset(time, 20_700), "2025-01-01T05:44:59.999999+0545");
     }
 }

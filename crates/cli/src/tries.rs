@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use punctual_units::DisplayDuration;
+use punctual::Repeated;
+use punctual_units::{DisplayDuration, grouped};
 use tokio::time::{Instant, sleep_until};
 
 use crate::exit::Failure;
@@ -33,6 +34,8 @@ pub(crate) struct Tries {
     unwritable: u32,
     /// The failure of the latest try that failed.
     latest: Option<Failure>,
+    /// The failures in the log, of which equal ones are gathered.
+    told: Repeated,
 }
 
 impl Tries {
@@ -48,6 +51,7 @@ impl Tries {
             lasting: 0,
             unwritable: 0,
             latest: None,
+            told: Repeated::default(),
         }
     }
 
@@ -109,11 +113,17 @@ impl Tries {
         let pause = PAUSE.saturating_mul(1 << self.lasting.min(5)).min(LONGEST_PAUSE);
         let begun = self.begun.back().copied().unwrap_or_else(Instant::now);
         self.not_before = Some(begun + pause + chance(pause / 2));
-        if self.lasting > 0 {
-            tracing::warn!("{failure}; trying again in {:#}", DisplayDuration(pause));
-        } else {
-            tracing::warn!("{failure}; trying again");
-        }
+        let next = match self.lasting {
+            0 => "trying again".to_owned(),
+            _ => format!("trying again in {:#}", DisplayDuration(pause)),
+        };
+        self.told.say(&failure.to_string(), |more| match more {
+            0 => tracing::warn!("{failure}; {next}"),
+            more => {
+                let more = grouped(more);
+                tracing::warn!("{failure}; {next} ({more} times more since the last message)");
+            }
+        });
         self.latest = Some(failure);
         Ok(())
     }
@@ -123,6 +133,7 @@ impl Tries {
         self.has_succeeded = true;
         (self.lasting, self.unwritable, self.latest) = (0, 0, None);
         self.not_before = None;
+        self.told.over();
     }
 
     /// The failure of tries none of which has succeeded: that of the latest one, or `otherwise` if

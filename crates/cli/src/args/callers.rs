@@ -20,7 +20,7 @@ pub(crate) struct CallerArgs {
 
 impl CallerArgs {
     /// Reads the file of stream IDs, if there is one, and lets each of `openers` that listens check
-    /// its callers by it. Needs a runtime.
+    /// its callers by it.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// The folder for the received files
+    /// The folder for the received files, which replace those of an earlier demonstration
     #[arg(long, value_name = "FOLDER", default_value = "punctual-demo")]
     pub(crate) output: PathBuf,
     /// The seed of the link's losses: the same seed gives the same losses

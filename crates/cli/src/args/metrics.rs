@@ -23,7 +23,7 @@ pub(crate) struct MetricsArgs {
     /// delays are those of groups. `generate` must have the same
     #[arg(long, value_enum, default_value_t, requires = "enable_metrics")]
     pub(crate) metricsformat: MetricsFormat,
-    /// Write the metrics to this file [default: standard output]
+    /// Add the metrics to this file, which is opened anew at SIGHUP [default: standard output]
     #[arg(long, value_name = "FILE", requires = "enable_metrics")]
     pub(crate) metricsfile: Option<PathBuf>,
     /// The time between rows, which is the measurement period. A bare number is ms

@@ -152,7 +152,8 @@ Examples:
       punctual emulate :5000 host:4200 --rtt 40ms --loss 2% --rate 20Mbps
 
 Data goes to standard output; messages and the live line go to standard error.
-Ctrl-C ends a stream in good order: buffered messages are still sent. A second Ctrl-C ends at once.
+Ctrl-C ends a stream in good order: buffered messages are still sent. A second Ctrl-C closes the
+connections at once, and a third one does not wait for that.
 
 Exit codes:
   0    done: the stream ended, or Ctrl-C or SIGTERM ended it in good order
@@ -160,7 +161,7 @@ Exit codes:
   2    the command line is wrong: an option, a URI, a key, a value or a unit
   3    the peer refused the call; its code is printed
   4    nobody was there: no answer, no caller, or no connection until the end
-  130  a second Ctrl-C ended the command at once
+  130  a second Ctrl-C ended the command before its work was done
 
 `punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";
 

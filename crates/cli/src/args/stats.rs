@@ -11,10 +11,10 @@ use crate::args::value;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Statistics")]
 pub(crate) struct StatsArgs {
-    /// Write SRT statistics to this file; - for standard output
+    /// Add SRT statistics to this file, which is opened anew at SIGHUP; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) statsfile: Option<PathBuf>,
-    /// Write the statistics of QUIC connections to this file, as CSV; - for standard output. The
+    /// Add the statistics of QUIC connections to this file, as CSV; - for standard output. The
     /// JSON of --statsfile has them, too
     #[arg(long, value_name = "FILE")]
     pub(crate) quicstats: Option<PathBuf>,

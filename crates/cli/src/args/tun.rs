@@ -33,10 +33,10 @@ pub(crate) struct TunArgs {
     #[arg(long, value_name = "TIME", requires = "tun", default_value = "500ms",
           value_parser = value::milliseconds)]
     pub(crate) left_after: Duration,
-    /// Write the output of the left command to a file
+    /// Add the output of the left command to a file
     #[arg(long, value_name = "FILE", requires = "left")]
     pub(crate) left_log: Option<PathBuf>,
-    /// Write the output of the right command to a file
+    /// Add the output of the right command to a file
     #[arg(long, value_name = "FILE", requires = "right")]
     pub(crate) right_log: Option<PathBuf>,
     /// The largest IP packet of the devices, in bytes; less than 1280 allows no IPv6

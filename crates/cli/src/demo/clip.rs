@@ -40,6 +40,12 @@ impl Clip {
         Self { messages }
     }
 
+    /// Whether a file that starts so is a part of the clip.
+    pub(super) fn has(&self, start: &[u8]) -> bool {
+        let Some(packet) = start.first_chunk::<PACKET>() else { return false };
+        self.messages.iter().any(|(_, message)| message.chunks(PACKET).any(|it| it == packet))
+    }
+
     /// The time from its first message to its last.
     pub(super) fn duration(&self) -> Duration {
         self.messages.last().map_or(Duration::ZERO, |(at, _)| *at)
@@ -54,7 +60,10 @@ impl Clip {
 const CLIP: &[u8] = include_bytes!("../../../../assets/clip.ts");
 
 /// Bytes of seven transport packets.
-const MESSAGE: usize = 1_316;
+const MESSAGE: usize = 7 * PACKET;
+
+/// The bytes of a transport packet.
+const PACKET: usize = 188;
 
 #[cfg(test)]
 mod tests {

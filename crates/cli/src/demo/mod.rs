@@ -5,7 +5,7 @@ mod outcome;
 mod streams;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use punctual_netem::{LinkProfile, presets};
@@ -13,8 +13,9 @@ use punctual_units::DisplayDuration;
 
 use crate::args::DemoArgs;
 use crate::exit::Failure;
-use crate::print::print;
+use crate::output::print;
 use crate::stop::Stop;
+use crate::written;
 use clip::Clip;
 use outcome::Outcome;
 
@@ -23,6 +24,10 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
     let clip = Clip::load();
     let stop = Stop::on_signals(None);
     let out = |name: &str| args.output.join(name);
+    let (udp_file, srt_file) = (out("bare-udp.ts"), out("srt.ts"));
+    for file in [&udp_file, &srt_file] {
+        written::check(file, CLIP, |start| clip.has(start))?;
+    }
     std::fs::create_dir_all(&args.output).map_err(|error| Failure::file(&args.output, &error))?;
     print(format_args!(
         "A clip of {} with picture and sound, {:.1}, goes twice at once through an emulated\n\
@@ -37,9 +42,8 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
         return Err(Failure::runtime("stopped before the end"));
     };
     let received = received?;
-    let (udp_file, srt_file) = (out("bare-udp.ts"), out("srt.ts"));
-    write(&udp_file, &received.udp)?;
-    write(&srt_file, &received.srt)?;
+    write(&clip, &udp_file, &received.udp)?;
+    write(&clip, &srt_file, &received.srt)?;
     let udp = Outcome::of(&clip, &received.sent, &received.udp);
     let srt = Outcome::of(&clip, &received.sent, &received.srt);
     print(format_args!(
@@ -51,10 +55,13 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
     ))
 }
 
-fn write(path: &PathBuf, messages: &[streams::Received]) -> Result<(), Failure> {
+fn write(clip: &Clip, path: &Path, messages: &[streams::Received]) -> Result<(), Failure> {
     let bytes: Vec<u8> = messages.iter().flat_map(|message| message.payload.to_vec()).collect();
-    std::fs::write(path, bytes).map_err(|error| Failure::file(Path::new(path), &error))
+    written::replace(path, bytes, CLIP, |start| clip.has(start))
 }
+
+/// The kind of file that is written.
+const CLIP: &str = "clip";
 
 /// The latency of the SRT receiver: five round trips, so that a packet can be retransmitted four
 /// times.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use indicatif::{ProgressBar, ProgressStyle};
 use punctual::{Config, Instant, Listener, Socket, Statistics, Timer, now};
 use punctual_emulator::{Emulator, EmulatorConfig};
 use punctual_netem::presets;
@@ -17,6 +16,7 @@ use tokio::time::timeout;
 use crate::demo::LATENCY;
 use crate::demo::clip::Clip;
 use crate::exit::Failure;
+use crate::live::{LineText, line};
 
 /// A message that arrived.
 pub(super) struct Received {
@@ -58,9 +58,10 @@ pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<Streams, 
     Ok(Streams { sent, udp, srt, statistics })
 }
 
-/// Messages that arrived so far, for the live line.
+/// Messages that were sent and that arrived so far, for the live line.
 #[derive(Default)]
 struct Counts {
+    sent: AtomicUsize,
     udp: AtomicUsize,
     srt: AtomicUsize,
 }
@@ -77,10 +78,10 @@ async fn send(
     clip: &Clip,
     udp: &UdpSocket,
     srt: &Socket,
-    counts: &Counts,
+    counts: &Arc<Counts>,
     quiet: bool,
 ) -> Result<Vec<Instant>, Failure> {
-    let progress = if quiet { ProgressBar::hidden() } else { progress_bar(clip.messages.len()) };
+    let shown = (!quiet).then(|| tokio::spawn(show(Arc::clone(counts), clip.messages.len())));
     let mut timer = Timer::new()?;
     let start = now() + Duration::from_millis(50);
     let mut sent = Vec::with_capacity(clip.messages.len());
@@ -89,24 +90,26 @@ async fn send(
         sent.push(now());
         udp.send(message).await?;
         srt.send(message.clone()).await?;
-        progress.inc(1);
-        if sent.len().is_multiple_of(REDRAW) {
-            let (udp, srt) = (&counts.udp, &counts.srt);
-            progress.set_message(format!(
-                "received: {} bare, {} SRT",
-                udp.load(Ordering::Relaxed),
-                srt.load(Ordering::Relaxed)
-            ));
-        }
+        counts.sent.store(sent.len(), Ordering::Relaxed);
     }
-    progress.finish_and_clear();
+    if let Some(shown) = shown {
+        shown.abort();
+        line::finish();
+    }
     Ok(sent)
 }
 
-fn progress_bar(messages: usize) -> ProgressBar {
-    let template = "{elapsed_precise} {wide_bar} {pos}/{len} sent, {msg}";
-    let style = ProgressStyle::with_template(template).expect("the template is sound");
-    ProgressBar::new(messages as u64).with_style(style).with_message("received: 0 bare, 0 SRT")
+/// Shows the progress in the live line, for ever.
+async fn show(counts: Arc<Counts>, messages: usize) {
+    line::show_on_terminal(|_| {
+        let [sent, udp, srt] =
+            [&counts.sent, &counts.udp, &counts.srt].map(|count| count.load(Ordering::Relaxed));
+        let mut line = LineText::default();
+        line.push(90, format!("{sent} of {messages} sent"));
+        line.push(100, format!("received: {udp} bare, {srt} SRT"));
+        Some(line)
+    })
+    .await;
 }
 
 /// Receives until nothing has come for [`SILENCE`].
@@ -141,6 +144,3 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// The silence that ends the UDP stream: longer than the handshake of the other stream and than the
 /// link's queue.
 const SILENCE: Duration = Duration::from_secs(2);
-
-/// The number of messages from one change of the line to the next.
-const REDRAW: usize = 20;

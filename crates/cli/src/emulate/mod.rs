@@ -14,7 +14,7 @@ use crate::args::EmulateArgs;
 use crate::endpoint::resolve;
 use crate::exit::Failure;
 use crate::live::{LineText, line};
-use crate::print::print;
+use crate::output::print;
 use crate::stop::Stop;
 
 /// Runs the command until it is stopped or its time is over.
@@ -80,7 +80,8 @@ pub(crate) fn run_in_namespace(arguments: Vec<std::ffi::OsString>) -> std::proce
     match punctual_emulator::init(arguments) {
         Ok(code) => code.into(),
         Err(error) => {
-            eprintln!("punctual: a command cannot be run: {error}");
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "punctual: a command cannot be run: {error}");
             std::process::ExitCode::FAILURE
         }
     }

@@ -1,7 +1,6 @@
 //! Two sides, and a command on each.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -14,8 +13,9 @@ use crate::args::{EmulateArgs, TunArgs, Until};
 use crate::emulate::show;
 use crate::exit::Failure;
 use crate::live::line;
-use crate::print::print;
+use crate::output::{self, print};
 use crate::stop::Stop;
+use crate::written;
 
 /// Runs the command until its commands have ended, it is stopped or its time is over.
 pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> 
     if alone {
         print(format_args!("{report}\n"))?;
     } else {
-        eprintln!("{report}");
+        output::message(format!("{report}\n"));
     }
     result
 }
@@ -162,9 +162,8 @@ async fn ended(commands: &mut [Command; 2], until: Until) -> Result<(), Failure>
 
 fn logged(command: SideCommand, log: Option<&Path>) -> Result<SideCommand, Failure> {
     let Some(log) = log else { return Ok(command) };
-    let failure = |error| Failure::file(log, &error);
-    let file = File::create(log).map_err(failure)?;
-    let same = file.try_clone().map_err(failure)?;
+    let file = written::add_to(log)?;
+    let same = file.try_clone().map_err(|error| Failure::file(log, &error))?;
     Ok(command.stdout(file).stderr(same))
 }
 

@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use crate::stop;
 
 /// A sink for bytes that can be sent between threads.
 pub(crate) type ByteSink = Box<dyn AsyncWrite + Send + Sync + Unpin>;
@@ -29,7 +32,7 @@ impl ByteWriter {
         Self { write_size: size, ..self }
     }
 
-    /// Writes all of `batch`.
+    /// Writes all of `batch`. After a signal a sink that takes nothing is not waited for.
     pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> io::Result<()> {
         if let Some(size) = self.write_size {
             self.write_in_parts(batch, size).await?;
@@ -38,12 +41,12 @@ impl ByteWriter {
         } else {
             self.write_joined(batch).await?;
         }
-        self.sink.flush().await
+        unless_stalled(self.sink.flush()).await
     }
 
     /// Ends the stream.
     pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
-        self.sink.shutdown().await
+        unless_stalled(self.sink.shutdown()).await
     }
 
     async fn write_vectored(&mut self, batch: &mut VecDeque<Bytes>) -> io::Result<()> {
@@ -53,7 +56,7 @@ impl ByteWriter {
             for (slice, message) in slices.iter_mut().zip(&*batch) {
                 *slice = IoSlice::new(message);
             }
-            let written = self.sink.write_vectored(&slices[..count]).await?;
+            let written = unless_stalled(self.sink.write_vectored(&slices[..count])).await?;
             if written == 0 && batch.iter().any(|message| !message.is_empty()) {
                 return Err(io::ErrorKind::WriteZero.into());
             }
@@ -75,21 +78,32 @@ impl ByteWriter {
                     batch.pop_front();
                 }
             }
-            self.sink.write_all(&self.joined).await?;
+            unless_stalled(self.sink.write_all(&self.joined)).await?;
         }
         Ok(())
     }
 
     async fn write_joined(&mut self, batch: &mut VecDeque<Bytes>) -> io::Result<()> {
         if batch.len() == 1 {
-            self.sink.write_all(&batch[0]).await?;
+            unless_stalled(self.sink.write_all(&batch[0])).await?;
         } else {
             self.joined.clear();
             batch.iter().for_each(|message| self.joined.extend_from_slice(message));
-            self.sink.write_all(&self.joined).await?;
+            unless_stalled(self.sink.write_all(&self.joined)).await?;
         }
         batch.clear();
         Ok(())
+    }
+}
+
+/// Waits for `work` with a sink, but not for long once a signal has asked for the end.
+async fn unless_stalled<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::select! {
+        biased;
+        done = work => done,
+        () = stop::signalled_for(STALLED) => {
+            Err(io::Error::new(io::ErrorKind::TimedOut, "nobody takes the rest"))
+        }
     }
 }
 
@@ -104,6 +118,9 @@ fn advance(batch: &mut VecDeque<Bytes>, mut written: usize) {
         batch.pop_front();
     }
 }
+
+/// The time for which a sink that takes nothing is waited for after a signal.
+const STALLED: Duration = Duration::from_secs(2);
 
 /// The most messages in one call; systems take more, but it makes no difference.
 const SLICES: usize = 64;

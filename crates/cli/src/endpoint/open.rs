@@ -1,7 +1,7 @@
 //! Opens the end of a stream: calls, listens, binds, opens files.
 
 use std::io::{Cursor, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
 use crate::endpoint::{Connection, EndLog, Reader, ResumedStream, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
-use crate::stop::Stop;
+use crate::stop::{self, Stop};
 use crate::stream_ids::AllowedStreamIds;
 use crate::tries::Tries;
-use crate::warnings;
+use crate::{warnings, written};
 use punctual_uri::{FileTarget, Limits, Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
 /// The direction in which a command uses an end.
@@ -88,6 +88,11 @@ impl Opener {
     /// An opener for messages of at most `message_size` bytes.
     pub(crate) fn new(uri: &Uri, role: Role, message_size: usize) -> Self {
         warnings::of(uri);
+        match &uri.target {
+            Target::File(target) => written::note(&target.path),
+            Target::Stdio if role == Role::Destination => written::note(Path::new("-")),
+            _ => {}
+        }
         let pacing = Pacing { pace: Some(Pace::None), ..Pacing::default() };
         Self {
             uri: uri.clone(),
@@ -271,10 +276,10 @@ impl Opener {
 
     /// The failure of an end that was never open until the end of the stream, or until the time of
     /// the command was over; `None` if it was open once, or a signal ended the command.
-    pub(crate) fn never_opened(&mut self, stop: &Stop) -> Option<Failure> {
+    pub(crate) fn never_opened(&mut self) -> Option<Failure> {
         let Self { tries, uri, .. } = self;
         let nobody = || Failure::nobody(calls(uri)).at(&*uri);
-        tries.never_succeeded(nobody).filter(|_| !stop.is_by_signal())
+        tries.never_succeeded(nobody).filter(|_| !stop::signalled())
     }
 
     async fn open_once(&mut self) -> Result<Connection, Failure> {

@@ -10,8 +10,8 @@ use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::args::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 use crate::exit::Failure;
-use crate::print::print;
-use crate::warnings;
+use crate::output::print;
+use crate::{warnings, written};
 use progress::ShownProgress;
 use session::{Sessions, Transfer};
 
@@ -24,6 +24,7 @@ pub(crate) async fn run(args: Box<FileArgs>, quiet: bool) -> Result<(), Failure>
 }
 
 async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
+    written::note(&args.src);
     let listing = Listing::of(&args.src)?;
     if args.printout {
         let names = listing.files.iter().map(|file| format!("{}\n", file.name));

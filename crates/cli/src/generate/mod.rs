@@ -16,7 +16,7 @@ use crate::endpoint::{Connection, Opener, Reader, Role, Writer, end_stream, is_l
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
-use crate::stop::Stop;
+use crate::stop::{self, Stop};
 use crate::warnings;
 use pace::Pace;
 use payload::Payloads;
@@ -97,7 +97,7 @@ impl Generate {
         let send = async {
             let result = self.send(&mut writer, |bytes| traffic.count(bytes)).await;
             let ended = end_stream(&mut writer, socket.as_ref()).await;
-            result.and(self.stop.judge(ended))
+            result.and(stop::judge(ended))
         };
         if !self.args.twoway {
             return send.await;

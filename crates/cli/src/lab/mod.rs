@@ -22,7 +22,7 @@ use punctual_uri::did_you_mean;
 use crate::args::{LabArgs, LabCommand, MergeArgs, ReportFormat, RunArgs};
 use crate::exit::Failure;
 use crate::lab::progress::Progress;
-use crate::print::print;
+use crate::output::{self, print};
 use crate::stop::Stop;
 
 /// Runs the command.
@@ -86,6 +86,9 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     let folder = args.output.unwrap_or_else(|| PathBuf::from(&plan.name));
     let mut set = args.set;
     set.extend(args.repeats.map(|repeats| format!("repeats={repeats}")));
+    if !args.no_report {
+        report::check(&folder)?;
+    }
     let external = External::new(plan.external.as_ref());
     let adjustments = Adjustments {
         quick: args.quick,
@@ -122,14 +125,14 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     }
     print(summary::of(&ended.results))?;
     for LeftOut { reason, runs } in &ended.left_out {
-        eprintln!("{runs} runs are left out: {reason}");
+        say(format_args!("{runs} runs are left out: {reason}"));
     }
     if !quiet {
         let skipped = match ended.skipped {
             0 => String::new(),
             skipped => format!(", {skipped} of which were there already"),
         };
-        eprintln!("{done} runs{skipped}, in {:#}", DisplayDuration(took));
+        say(format_args!("{done} runs{skipped}, in {:#}", DisplayDuration(took)));
     }
     if !args.no_report {
         report::write(&ended.results, &folder, ReportFormat::Html)?;
@@ -155,10 +158,16 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     let results = merge(&args.parts, &args.output).map_err(Failure::runtime)?;
     print(summary::of(&results))?;
     if results.sheet.rows().len() < results.meta.runs {
-        eprintln!("the parts have {} of {} runs", results.sheet.rows().len(), results.meta.runs);
+        let (rows, runs) = (results.sheet.rows().len(), results.meta.runs);
+        say(format_args!("the parts have {rows} of {runs} runs"));
     }
     report::write(&results, &args.output, ReportFormat::Html)?;
     all_ended_well(&results)
+}
+
+/// Writes a line on standard error.
+fn say(text: std::fmt::Arguments<'_>) {
+    output::message(format!("{text}\n"));
 }
 
 fn cores() -> usize {

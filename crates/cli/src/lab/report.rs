@@ -3,40 +3,48 @@
 use std::fs;
 use std::path::Path;
 
-use punctual_figures::{Chart, Fonts, Theme};
+use punctual_figures::{Chart, Fonts, Page, Theme};
 use punctual_lab::report;
 use punctual_lab::results::Results;
 
 use crate::args::ReportFormat;
 use crate::exit::Failure;
-use crate::print::print;
+use crate::lab::say;
+use crate::output::print;
+use crate::written;
 
 /// Writes the report, or a file for each figure, into the folder of the results, and prints the
 /// paths; or prints the tables.
 pub(super) fn write(results: &Results, folder: &Path, format: ReportFormat) -> Result<(), Failure> {
     if format != ReportFormat::Markdown {
-        eprintln!("results: {}", shown(&folder.join("results.csv")));
+        say(format_args!("results: {}", shown(&folder.join("results.csv"))));
     }
     match format {
         ReportFormat::Markdown => print(report::markdown(results)),
         ReportFormat::Html => {
-            let path = folder.join("report.html");
+            let path = folder.join(PAGE);
             let html = report::page(results).to_html();
-            fs::write(&path, html).map_err(|error| Failure::file(&path, &error))?;
-            eprintln!("report: {}", shown(&path));
+            written::replace(&path, html, KIND, Page::recognises)?;
+            say(format_args!("report: {}", shown(&path)));
             Ok(())
         }
         ReportFormat::Svg => {
-            write_each(results, folder, "svg", |chart| Ok(chart.to_svg(Theme::Auto).into_bytes()))
+            let draw = |chart: &Chart| Ok(chart.to_svg(Theme::Auto).into_bytes());
+            write_each(results, folder, "svg", Chart::recognises_svg, draw)
         }
         ReportFormat::Png => {
             let fonts = Fonts::system().map_err(|error| Failure::runtime(error.to_string()))?;
-            write_each(results, folder, "png", |chart| {
+            write_each(results, folder, "png", Chart::recognises_png, |chart| {
                 let image = chart.to_png(2 * Chart::WIDTH, &fonts);
                 image.map_err(|error| Failure::runtime(error.to_string()))
             })
         }
     }
+}
+
+/// Checks before the runs that the report can be written into the folder at their end.
+pub(super) fn check(folder: &Path) -> Result<(), Failure> {
+    written::check(&folder.join(PAGE), KIND, Page::recognises)
 }
 
 /// A path in one line, without control characters.
@@ -48,6 +56,7 @@ fn write_each(
     results: &Results,
     folder: &Path,
     extension: &str,
+    is_ours: fn(&[u8]) -> bool,
     draw: impl Fn(&Chart) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
     let figures = report::figures(results);
@@ -56,9 +65,14 @@ fn write_each(
     for figure in &figures {
         let name = punctual_figures::slug(&format!("figure {}", figure.name));
         let path = folder.join(format!("{name}.{extension}"));
-        let content = draw(&figure.chart)?;
-        fs::write(&path, content).map_err(|error| Failure::file(&path, &error))?;
+        written::replace(&path, draw(&figure.chart)?, "figure", is_ours)?;
     }
-    eprintln!("{} figures: {}", figures.len(), shown(&folder));
+    say(format_args!("{} figures: {}", figures.len(), shown(&folder)));
     Ok(())
 }
+
+/// The file of the report.
+const PAGE: &str = "report.html";
+
+/// The kind of that file.
+const KIND: &str = "report";

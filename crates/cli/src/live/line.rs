@@ -1,61 +1,57 @@
 //! The line at the bottom of a terminal, or a message every ten seconds without a terminal.
 
 use std::io::IsTerminal;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
 use crate::live::LineText;
+use crate::output;
 
 /// Shows the text of `describe` repeatedly, which gets the time since the last one: on a terminal
 /// the parts that fit.
 pub(crate) async fn show(mut describe: impl FnMut(Duration) -> Option<LineText>) {
-    let on_terminal = std::io::stderr().is_terminal();
-    let period = if on_terminal { REDRAW } else { MESSAGE };
-    let line = on_terminal.then(|| LINE.get_or_init(new_line));
+    match std::io::stderr().is_terminal() {
+        true => show_on_terminal(describe).await,
+        false => {
+            repeat(MESSAGE, |_, time| {
+                if let Some(text) = describe(time) {
+                    tracing::info!("{text}");
+                }
+            })
+            .await;
+        }
+    }
+}
+
+/// The same, and nothing without a terminal.
+pub(crate) async fn show_on_terminal(mut describe: impl FnMut(Duration) -> Option<LineText>) {
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    repeat(REDRAW, |since, time| {
+        output::show(describe(time).map_or(String::new(), |text| {
+            let clock = clock(since);
+            let room = columns().saturating_sub(clock.len() + 2);
+            format!("{clock}  {}", text.fit(room))
+        }));
+    })
+    .await;
+}
+
+/// Removes the line.
+pub(crate) fn finish() {
+    output::show(String::new());
+}
+
+/// Calls `show` once a period, for ever, with the time since the start and since the last call.
+async fn repeat(period: Duration, mut show: impl FnMut(Duration, Duration)) {
     let start = Instant::now();
     let mut before = start;
     loop {
         tokio::time::sleep(period).await;
         let now = Instant::now();
-        let text = describe(now - before);
+        show(now - start, now - before);
         before = now;
-        match (line, text) {
-            (Some(line), Some(text)) => {
-                let clock = clock(now - start);
-                let room = columns().saturating_sub(clock.len() + 2);
-                line.set_message(format!("{clock}  {}", text.fit(room)));
-            }
-            (Some(line), None) => line.set_message(""),
-            (None, Some(text)) => tracing::info!("{text}"),
-            (None, None) => {}
-        }
     }
-}
-
-/// Does `write` above the line, if there is one.
-pub(crate) fn above<T>(write: impl FnOnce() -> T) -> T {
-    match LINE.get() {
-        Some(line) => line.suspend(write),
-        None => write(),
-    }
-}
-
-/// Removes the line.
-pub(crate) fn finish() {
-    if let Some(line) = LINE.get() {
-        line.finish_and_clear();
-    }
-}
-
-/// There is one terminal, so there is one line.
-static LINE: OnceLock<ProgressBar> = OnceLock::new();
-
-fn new_line() -> ProgressBar {
-    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{wide_msg}").expect("the template is sound");
-    line.with_style(style)
 }
 
 /// The present width of the terminal.

@@ -17,6 +17,7 @@ use punctual_units::{DisplayBytes, DisplayDuration, one_line, percent};
 use punctual_uri::Uri;
 
 use crate::endpoint::{Connection, EndLog, SrtEnd, Traffic};
+use crate::stop;
 use absent::{Absence, Absences};
 use figures::{Figures, Sum, filtered_by, lost_by};
 pub(crate) use fit::LineText;
@@ -61,10 +62,16 @@ pub(crate) struct Watch {
 }
 
 impl Live {
-    /// Begins to show the live line, unless `quiet`.
+    /// Begins to show the live line, unless `quiet`, and aborts the connections if a second signal
+    /// asks for that.
     pub(crate) fn start(quiet: bool) -> Self {
         let live =
             Self { watched: Arc::default(), absences: Absences::default(), totals: Arc::default() };
+        let hurried = live.clone();
+        tokio::spawn(async move {
+            stop::hurried().await;
+            hurried.abort_connections();
+        });
         if !quiet {
             let shown = live.clone();
             tokio::spawn(line::show(move |time| shown.describe(time)));
@@ -109,6 +116,16 @@ impl Live {
         for (totals, way) in totals.iter().zip([Way::In, Way::Out]) {
             if let Some(text) = totals.describe(way) {
                 tracing::info!("{text}");
+            }
+        }
+    }
+
+    /// Tells the peers of all SRT connections that these end at once.
+    fn abort_connections(&self) {
+        for socket in self.lock().iter().filter_map(|watched| watched.socket.as_ref()) {
+            match socket {
+                SrtEnd::Socket(socket) => socket.begin_abort(),
+                SrtEnd::Group(group) => group.begin_abort(),
             }
         }
     }
@@ -220,8 +237,8 @@ const ABSENT_WORTH: u8 = 95;
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_live_line_names_a_destination_that_is_absent() {
+    #[tokio::test]
+    async fn the_live_line_names_a_destination_that_is_absent() {
         let live = Live::start(true);
         assert_eq!(live.describe(Duration::from_secs(1)), None);
         let absence = live.absent(&"srt://host:4200".parse().expect("it is a URI"));

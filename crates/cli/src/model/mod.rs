@@ -6,13 +6,13 @@ mod paper;
 mod tcp;
 mod text;
 
-use std::fs;
-
+use punctual_figures::Page;
 use punctual_probe::model::glitch::{Answers, Question, QuestionError, Setting};
 
 use crate::args::ModelArgs;
 use crate::exit::Failure;
-use crate::print::print;
+use crate::output::print;
+use crate::written;
 
 /// A question with its answers.
 pub(crate) struct Answered {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.output.page {
         let html = page::page(args.output.paper, answered.as_ref());
-        fs::write(path, html).map_err(|error| Failure::file(path, &error))?;
+        written::replace(path, html, "page", Page::recognises)?;
         tracing::info!("wrote {}", path.display());
     }
     match answered {

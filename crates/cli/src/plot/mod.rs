@@ -12,11 +12,13 @@ use punctual_stats::read::TableKind;
 
 use crate::args::{PlotArgs, PlotFormat};
 use crate::exit::Failure;
-use crate::print::print;
+use crate::output::print;
+use crate::written;
 use source::{Loaded, load};
 
 /// Reads the files and writes the report or the figures.
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
+    args.files.iter().for_each(|file| written::note(file));
     let loaded = load(&args.files, args.align)?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -30,11 +32,12 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     match args.format {
         PlotFormat::Html => write_page(args, &loaded, parts),
         PlotFormat::Svg => {
-            write_each(args, &charts, "svg", |chart| Ok(chart.to_svg(Theme::Auto).into_bytes()))
+            let draw = |chart: &Chart| Ok(chart.to_svg(Theme::Auto).into_bytes());
+            write_each(args, &charts, "svg", Chart::recognises_svg, draw)
         }
         PlotFormat::Png => {
             let fonts = Fonts::system().map_err(|error| Failure::runtime(error.to_string()))?;
-            write_each(args, &charts, "png", |chart| {
+            write_each(args, &charts, "png", Chart::recognises_png, |chart| {
                 let image = chart.to_png(args.width, &fonts);
                 image.map_err(|error| Failure::runtime(error.to_string()))
             })
@@ -68,7 +71,7 @@ fn write_page(args: &PlotArgs, loaded: &Loaded, parts: [Vec<Chart>; 2]) -> Resul
         Some(path) => path.clone(),
         None => args.files[0].with_extension("html"),
     };
-    fs::write(&path, html).map_err(|error| Failure::file(&path, &error))?;
+    written::replace(&path, html, "report", Page::recognises)?;
     tracing::info!("wrote {}", path.display());
     Ok(())
 }
@@ -77,6 +80,7 @@ fn write_each(
     args: &PlotArgs,
     charts: &[Chart],
     extension: &str,
+    is_ours: fn(&[u8]) -> bool,
     draw: impl Fn(&Chart) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
     let folder = match &args.output {
@@ -91,8 +95,7 @@ fn write_each(
     for (index, chart) in charts.iter().enumerate() {
         let name = format!("{:02}-{}.{extension}", index + 1, slug(chart.title()));
         let path: PathBuf = folder.join(name);
-        let content = draw(chart)?;
-        fs::write(&path, content).map_err(|error| Failure::file(&path, &error))?;
+        written::replace(&path, draw(chart)?, "figure", is_ours)?;
     }
     tracing::info!("wrote {} figures to {}", charts.len(), folder.display());
     Ok(())

@@ -15,7 +15,7 @@ use crate::args::ProbeArgs;
 use crate::endpoint::srt;
 use crate::exit::Failure;
 use crate::live::{LineText, line};
-use crate::print::print;
+use crate::output::print;
 use crate::stop::Stop;
 use crate::warnings;
 

@@ -1,7 +1,6 @@
 //! Metrics of the payloads of each connection, a row once a period.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,13 +12,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::args::{MetricsArgs, MetricsFormat};
 use crate::exit::Failure;
 use crate::last_rows::LastRows;
+use crate::output::{Columns, Rows};
 use crate::timepoint::timepoint;
 
 /// A file that gets a row for each connection once a period.
 pub(crate) struct MetricsFile {
     period: Duration,
     last_rows: LastRows,
-    out: Mutex<Box<dyn Write + Send>>,
+    rows: Rows,
 }
 
 /// The meter of one connection.
@@ -45,24 +45,18 @@ enum AnyMeter {
 }
 
 impl MetricsFile {
-    /// Opens the file or standard output, if metrics are asked for, and writes the header.
+    /// Opens the file or standard output, if metrics are asked for.
     pub(crate) fn open(args: &MetricsArgs) -> Result<Option<Self>, Failure> {
         if !args.enable_metrics {
             return Ok(None);
         }
-        let mut out: Box<dyn Write + Send> = match &args.metricsfile {
-            Some(path) if path.as_os_str() != "-" => {
-                Box::new(File::create(path).map_err(|error| Failure::file(path, &error))?)
-            }
-            _ => Box::new(io::stdout()),
-        };
         let header = match args.metricsformat {
             MetricsFormat::Xtransmit => CSV_HEADER,
             MetricsFormat::Draft => draft::CSV_HEADER,
         };
-        writeln!(out, "{header}")?;
-        let last_rows = LastRows::new("metrics");
-        Ok(Some(Self { period: args.metricsfreq, last_rows, out: Mutex::new(out) }))
+        let path = args.metricsfile.as_deref().unwrap_or(Path::new("-"));
+        let rows = Rows::open(path, Columns::Csv(header.to_owned()))?;
+        Ok(Some(Self { period: args.metricsfreq, last_rows: LastRows::new("metrics"), rows }))
     }
 
     /// Runs `work`, and meanwhile writes a row of `measurement` once a period, and a last one at
@@ -94,11 +88,7 @@ impl MetricsFile {
 
     fn row(&self, measurement: &Measurement) {
         let timepoint = timepoint(SystemTime::now());
-        let row = measurement.lock().csv_row(&timepoint, measurement.connection);
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = writeln!(out, "{row}").and_then(|()| out.flush()) {
-            tracing::warn!("cannot write metrics: {error}");
-        }
+        self.rows.write(measurement.lock().csv_row(&timepoint, measurement.connection));
     }
 }
 

@@ -3,7 +3,6 @@
 mod measure;
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,8 +12,9 @@ use crate::connections::{self, Streams};
 use crate::endpoint::{Connection, Opener, Role, check_arrival};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
+use crate::output;
 use crate::stats::StatsFiles;
-use crate::stop::Stop;
+use crate::stop::{self, Stop};
 use measure::{Measurement, MetricsFile};
 use punctual_uri::Uri;
 
@@ -97,7 +97,7 @@ impl Receive {
             for message in batch.drain(..) {
                 connection.traffic.count(message.len());
                 if self.args.printmsg {
-                    print_message(message.len(), connection.id)?;
+                    print_message(message.len(), connection.id);
                 }
                 if self.args.twoway {
                     answers.push_back(Bytes::from_static(ANSWER));
@@ -107,16 +107,15 @@ impl Receive {
         };
         connection.writer.close().await;
         let arrival = check_arrival(&connection.reader, &connection.traffic);
-        result.and(self.stop.judge(arrival))
+        result.and(stop::judge(arrival))
     }
 }
 
 type Work<'a> = std::pin::Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
 /// Prints a line about a message, as srt-xtransmit does.
-fn print_message(bytes: usize, id: u64) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "RECEIVED MESSAGE length {bytes} on conn ID {id}")?;
-    Ok(())
+fn print_message(bytes: usize, id: u64) {
+    output::row(format!("RECEIVED MESSAGE length {bytes} on conn ID {id}\n"));
 }
 
 /// The answer that srt-xtransmit sends.

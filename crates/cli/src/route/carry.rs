@@ -14,6 +14,7 @@ use crate::live::Way;
 use crate::route::Shared;
 use crate::route::batch::{Batch, Receipt};
 use crate::route::fanout::Fanout;
+use crate::stop;
 
 /// The messages through an end of a route, over any connection that it has.
 pub(super) struct Flow {
@@ -80,7 +81,7 @@ impl Flow {
                 true => check_arrival(&reader, &traffic),
                 false => Ok(()),
             };
-            ended.and_then(|ended| shared.stop.judge(closed.and(arrival)).map(|()| ended))
+            ended.and_then(|ended| stop::judge(closed.and(arrival)).map(|()| ended))
         };
         let ended = match (&shared.stats, &end) {
             (Some(stats), Some(end)) => stats.observe(end, work).await,

@@ -7,6 +7,7 @@ use crate::exit::Failure;
 use crate::route::Shared;
 use crate::route::carry::{Ended, Flow};
 use crate::route::openings::Opening;
+use crate::stop;
 
 /// A destination of a route. The other destinations go on without it.
 pub(super) struct Destination {
@@ -54,16 +55,16 @@ impl Destination {
             }
             self.opener.log().lost(format_args!("{lost}; waiting for it to come back"));
         }
-        self.never_came_back(shared)
+        self.never_came_back()
     }
 
     /// The result if the stream ended without a connection.
-    fn never_came_back(&mut self, shared: &Shared) -> Result<(), Failure> {
+    fn never_came_back(&mut self) -> Result<(), Failure> {
         let missed = self.flow.take_missed();
         let uri = self.opener.uri().clone();
-        let lost = match self.opener.never_opened(&shared.stop) {
+        let lost = match self.opener.never_opened() {
             Some(never) => never,
-            None if missed.is_none() || shared.stop.is_by_signal() => {
+            None if missed.is_none() || stop::signalled() => {
                 if let Some(missed) = missed {
                     tracing::warn!("{uri}: {missed}");
                 }

@@ -25,7 +25,9 @@ impl Source {
             let lost = match self.flow.carry(&uri, connection, &shared).await {
                 Ok(Ended::Done) => return Ok(()),
                 // A source that ends is done, unless another stream may follow.
-                Ok(Ended::ByPeer) if !shared.returns(&uri) => return Ok(()),
+                Ok(Ended::ByPeer) if !shared.returns(&uri) || shared.stop.is_told() => {
+                    return Ok(());
+                }
                 Ok(Ended::ByPeer) => Failure::runtime("the peer ended the connection").at(&uri),
                 Err(failure) => failure.at(&uri),
             };
@@ -65,7 +67,7 @@ impl Source {
         };
         match opened {
             Some(opened) => opened.map(Some),
-            None => self.opener.never_opened(&shared.stop).map_or(Ok(None), Err),
+            None => self.opener.never_opened().map_or(Ok(None), Err),
         }
     }
 }

@@ -65,7 +65,7 @@ impl Viewers {
         };
         match listened {
             Some(listened) => listened?,
-            None => return door.opener.never_opened(&shared.stop).map_or(Ok(()), Err),
+            None => return door.opener.never_opened().map_or(Ok(()), Err),
         }
         opening.done();
         let (welcome, newcomers) = channel(1);

@@ -55,6 +55,7 @@ fn commands_learn_the_addresses_and_write_where_they_are_told() {
     }
     let folder = Folder::new("sides");
     let logs = [folder.file("left.log"), folder.file("right.log")];
+    fs::write(&logs[1], "before\n").unwrap();
     let show = "echo $PUNCTUAL_SIDE $PUNCTUAL_LEFT $PUNCTUAL_RIGHT6 $PUNCTUAL_PEER; \
                 echo $PUNCTUAL_PEER6 >&2";
     let options = ["--until", "both", "--left", show, "--right", show];
@@ -63,7 +64,7 @@ fn commands_learn_the_addresses_and_write_where_they_are_told() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let logged = logs.map(|log| fs::read_to_string(log).unwrap());
     assert_eq!(logged[0], "left 10.73.0.1 fd73::2 10.73.0.2\nfd73::2\n");
-    assert_eq!(logged[1], "right 10.73.0.1 fd73::2 10.73.0.1\nfd73::1\n");
+    assert_eq!(logged[1], "before\nright 10.73.0.1 fd73::2 10.73.0.1\nfd73::1\n");
     let report = String::from_utf8(ended.stdout).unwrap();
     assert!(report.starts_with("two sides in "), "{report}");
 }

@@ -23,6 +23,8 @@ mod latency;
 mod masses;
 mod model;
 mod multicast;
+#[cfg(target_os = "linux")]
+mod outputs;
 mod plot;
 mod probe;
 mod program;
@@ -30,7 +32,12 @@ mod program;
 mod quic;
 mod recordings;
 mod resumed;
+#[cfg(target_os = "linux")]
+mod rotation;
 mod secrets;
+#[cfg(target_os = "linux")]
+mod signals;
 mod streams;
 mod tcp;
 mod viewers;
+mod written;

@@ -24,8 +24,17 @@ impl Program {
     /// Starts the program on a disk that seems full: writing fails after this number of blocks of
     /// 512 bytes of a file.
     pub(crate) fn start_on_small_disk(blocks: u32, args: &[&str]) -> Self {
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        Self::start_after(&format!("trap '' XFSZ; ulimit -f {blocks}"), args)
+    }
+
+    /// Starts the program with SIGHUP ignored, as `nohup` does.
+    pub(crate) fn start_without_hangups(args: &[&str]) -> Self {
+        Self::start_after("trap '' HUP", args)
+    }
+
+    fn start_after(commands: &str, args: &[&str]) -> Self {
         let mut shell = Command::new("/bin/sh");
+        let script = format!("{commands}; exec \"$0\" \"$@\"");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_punctual")]).args(args);
         shell.env_remove("RUST_LOG");
         Self::spawn(shell)

@@ -112,5 +112,6 @@ fn with_reconnect_a_tcp_source_listens_for_the_next_connection() {
         assert_eq!(datagram[..1_316], [number; 1_316]);
     }
     route.interrupt();
-    assert_eq!(route.end().code, Some(0));
+    let ended = route.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }

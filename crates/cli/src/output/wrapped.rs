@@ -1,18 +1,9 @@
-//! The results of a command, on standard output.
+//! Results with lines that fit the terminal.
 
-use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io;
 
+use super::print;
 use crate::exit::Failure;
-
-/// Prints. A reader that ends early, as in `punctual uri | head`, is no failure.
-pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
-    let mut out = io::stdout();
-    match write!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
-}
 
 /// Prints, with lines that are longer than the terminal is wide, if there is one, wrapped between
 /// words.
