@@ -165,9 +165,20 @@ pub struct SendOptions {
     /// The message is dropped if it is not acknowledged within this time. By default, only too-late
     /// packet drop drops it.
     pub ttl: Option<Duration>,
-    /// The origin time; by default the current time. A time in the future counts as the current
-    /// time.
+    /// The origin time; by default the current time. A time more than a minute in the future counts
+    /// as the current time.
     pub origin: Option<Instant>,
     /// The in-order flag of the packet. Live receivers deliver in order with or without it.
     pub in_order: bool,
 }
+
+impl SendOptions {
+    /// The origin time of a message that is sent at `now`.
+    pub(crate) fn origin_at(&self, now: Instant) -> Instant {
+        self.origin.filter(|&origin| origin <= now + MOST_AHEAD).unwrap_or(now)
+    }
+}
+
+/// The longest time from now to an origin time in the future. Messages are kept for it, so it
+/// bounds the memory of a group that keeps them for its other links.
+const MOST_AHEAD: Duration = Duration::from_secs(60);

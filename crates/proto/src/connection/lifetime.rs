@@ -30,7 +30,8 @@ pub(super) struct Lifetime {
     shutdowns: u8,
     last_received: Instant,
     last_sent: Instant,
-    last_submitted: Instant,
+    /// `None` before the first message.
+    last_submitted: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Lifetime {
             shutdowns: 0,
             last_received: now,
             last_sent: now,
-            last_submitted: now,
+            last_submitted: None,
         }
     }
 
@@ -86,7 +87,7 @@ impl Lifetime {
 
     /// The application submitted a message.
     pub(super) const fn note_submitted(&mut self, now: Instant) {
-        self.last_submitted = now;
+        self.last_submitted = Some(now);
     }
 
     pub(super) const fn is_open(&self) -> bool {
@@ -196,7 +197,7 @@ impl Lifetime {
         match self.phase {
             Phase::PeerLeft => Closing::PeerLeft,
             Phase::Closing { until } if self.shutdowns == 0 => {
-                let read = self.last_submitted + transit + READING_TIME;
+                let read = self.last_submitted.map_or(now, |it| it + transit + READING_TIME);
                 let at = if is_flushed { until.min(read) } else { until };
                 if at > now {
                     return Closing::Lingers(at);
@@ -298,6 +299,13 @@ mod tests {
         let sent =
             (1..).take_while(|_| lifetime.shutdown_is_due() && !lifetime.note_shutdown_sent());
         assert_eq!(sent.count() + 1, usize::from(SHUTDOWNS));
+    }
+
+    #[test]
+    fn a_close_waits_for_nothing_if_nothing_was_ever_sent() {
+        let mut lifetime = Lifetime::new(at(0));
+        lifetime.close(at(3_000));
+        assert_eq!(lifetime.closing(at(1), true, TRANSIT), Closing::ShutsDown);
     }
 
     #[test]

@@ -91,9 +91,15 @@ impl FilterConfig {
         if parts.next() != Some("fec") {
             return Err(flaw(text, FORM));
         }
+        let parts: Vec<_> = parts.map(Part::read).collect::<Result<_, _>>()?;
         let mut keys = Keys::default();
-        for part in parts {
-            keys.read(part)?;
+        for (index, part) in parts.iter().enumerate() {
+            // As in libsrt: a key without a value is left out, and of two values the later counts.
+            let is_replaced =
+                parts[index + 1..].iter().any(|it| it.key == part.key && !it.value.is_empty());
+            if !part.value.is_empty() && !is_replaced {
+                keys.set(part)?;
+            }
         }
         keys.check()?;
         Ok(Self { text: text.to_owned(), keys })
@@ -132,30 +138,42 @@ impl FilterConfig {
     }
 }
 
+/// A part of a text, such as `cols:10`.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    text: &'a str,
+    key: &'a str,
+    value: &'a str,
+}
+
+impl<'a> Part<'a> {
+    fn read(text: &'a str) -> Result<Self, ConfigError> {
+        let (key, value) = text.split_once(':').ok_or_else(|| flaw(text, FORM))?;
+        Ok(Self { text, key, value })
+    }
+}
+
 impl Keys {
-    fn read(&mut self, part: &str) -> Result<(), ConfigError> {
-        let (key, value) = part.split_once(':').ok_or_else(|| flaw(part, FORM))?;
-        let repeated = match key {
+    fn set(&mut self, part: &Part<'_>) -> Result<(), ConfigError> {
+        let Part { text, key, value } = *part;
+        match key {
             "cols" => {
                 let cols = number(value).filter(|cols| *cols >= 2);
                 let cols = cols.and_then(|cols| u32::try_from(cols).ok());
-                self.cols.replace(cols.ok_or_else(|| flaw(part, COLS))?).is_some()
+                self.cols = Some(cols.ok_or_else(|| flaw(text, COLS))?);
             }
             "rows" => {
                 let rows = number(value).filter(|rows| *rows >= 1 || *rows <= -2);
-                self.rows.replace(rows.ok_or_else(|| flaw(part, ROWS))?).is_some()
+                self.rows = Some(rows.ok_or_else(|| flaw(text, ROWS))?);
             }
             "layout" => {
-                let layout = Layout::named(value).ok_or_else(|| flaw(part, LAYOUT))?;
-                self.layout.replace(layout).is_some()
+                let layout = Layout::named(value).ok_or_else(|| flaw(text, LAYOUT))?;
+                self.layout = Some(layout);
             }
-            "arq" => {
-                let arq = Arq::named(value).ok_or_else(|| flaw(part, ARQ))?;
-                self.arq.replace(arq).is_some()
-            }
-            _ => return Err(flaw(part, FORM)),
-        };
-        if repeated { Err(flaw(part, "given once")) } else { Ok(()) }
+            "arq" => self.arq = Some(Arq::named(value).ok_or_else(|| flaw(text, ARQ))?),
+            _ => return Err(flaw(text, FORM)),
+        }
+        Ok(())
     }
 
     /// Checks the size of the matrix, as far as it is given.
@@ -316,12 +334,11 @@ mod tests {
         assert_refused("fec,cols:1", "cols:1", COLS);
         assert_refused("fec,cols:ten", "cols:ten", COLS);
         assert_refused("fec,cols:99999999999", "cols:99999999999", COLS);
-        for rows in ["rows:0", "rows:-1", "rows:", "rows:+3", "rows:1.5"] {
+        for rows in ["rows:0", "rows:-1", "rows:+3", "rows:1.5"] {
             assert_refused(&format!("fec,cols:9,{rows}"), rows, ROWS);
         }
         assert_refused("fec,layout:spiral", "layout:spiral", LAYOUT);
         assert_refused("fec,arq:sometimes", "arq:sometimes", ARQ);
-        assert_refused("fec,cols:10,cols:10", "cols:10", "given once");
         assert_refused("fec,cols:129,rows:128", "cols:129,rows:128", MATRIX);
         assert_refused("fec,cols:256,rows:2", "cols:256,rows:2", NARROW);
         assert_refused(&format!("fec,{}", "x".repeat(61)), "65 bytes long", "at most 64 bytes");
@@ -329,6 +346,20 @@ mod tests {
             FilterConfig::parse("fec,cols:1").unwrap_err().to_string(),
             "packetfilter is cols:1; it must be cols:2 to cols:16384"
         );
+    }
+
+    #[test]
+    fn an_empty_key_is_left_out_and_the_last_of_several_values_counts() {
+        for (text, read) in [
+            ("fec,cols:5,cols:10", "fec,arq:onreq,cols:10,layout:staircase,rows:1"),
+            ("fec,cols:10,cols:", "fec,arq:onreq,cols:10,layout:staircase,rows:1"),
+            ("fec,cols:1,rows:,cols:9,arq:", "fec,arq:onreq,cols:9,layout:staircase,rows:1"),
+        ] {
+            let (answer, fec) = FilterConfig::merge(None, text).expect("complete");
+            assert_eq!((answer.as_str(), fec.to_string().as_str()), (text, read));
+        }
+        assert_refused("fec,cols:10,", "", FORM);
+        assert_refused("fec,cols:10,cols:1", "cols:1", COLS);
     }
 
     #[test]

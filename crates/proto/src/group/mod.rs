@@ -348,7 +348,7 @@ impl Group {
         let message = GroupMessage {
             seq: self.next_seq,
             msgno: self.next_msgno,
-            origin: options.origin.map_or(now, |origin| origin.min(now)),
+            origin: options.origin_at(now),
             expires: options.ttl.map(|ttl| now + ttl),
             in_order: options.in_order,
             payload,

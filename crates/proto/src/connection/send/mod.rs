@@ -156,7 +156,7 @@ impl SendHalf {
         }
         self.begin_busy(now);
         self.control.submitted(now, payload.len() + self.counts.overhead());
-        let origin = options.origin.map_or(now, |origin| origin.min(now));
+        let origin = options.origin_at(now);
         self.buffer.push(payload, origin, options.ttl.map(|ttl| now + ttl), options.in_order);
         true
     }
@@ -198,7 +198,7 @@ impl SendHalf {
             return false;
         }
         self.begin_busy(now);
-        let origin = options.origin.map_or(now, |origin| origin.min(now));
+        let origin = options.origin_at(now);
         let expires = options.ttl.map(|ttl| now + ttl);
         self.buffer.push_parts(payload, max, origin, expires, options.in_order);
         true
