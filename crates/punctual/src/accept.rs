@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::caller_log::CallerLog;
 use crate::error::Error;
-use crate::group::{self, Group};
+use crate::group::{self, AcceptedLink, Group};
 use crate::listener::IncomingCall;
 use crate::shared::Shared;
 use crate::signals::{Watcher, WatcherSlot};
@@ -65,23 +65,22 @@ impl AcceptQueue {
         self.answers_links.store(true, Ordering::Relaxed);
     }
 
-    /// Accepts a link of a group. The first link creates the group, which is returned; a further
-    /// one joins its group.
+    /// Accepts a link of a group. The first link creates the group; a further one joins it.
     pub(crate) fn admit(
         &self,
         call: IncomingCall,
         offer: &GroupOffer,
         config: Config,
-    ) -> Result<Option<Group>, Error> {
+    ) -> Result<AcceptedLink, Error> {
         let _one_at_a_time = self.admission.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(group) = self.group_of(&call) {
-            group.join(call, offer)?;
-            return Ok(None);
+            let id = group.join(call, offer)?;
+            return Ok(AcceptedLink { group: Group::of(group), id, is_first: false });
         }
         let group = Group::new(offer.kind, config, call.raw_stream_id().clone())?;
-        group.inner().join(call, offer)?;
+        let id = group.inner().join(call, offer)?;
         self.serve(&group);
-        Ok(Some(group))
+        Ok(AcceptedLink { group, id, is_first: true })
     }
 
     /// Lets the further links of `group` join it without an answer, unless one is required.

@@ -121,7 +121,7 @@ pub use config::{Carriage, ListenerConfig, PortConfig};
 pub use error::Error;
 pub use gate::{Gate, ValueGate};
 pub use gathered::Gathered;
-pub use group::{Group, GroupLink, GroupReport, LinkReport};
+pub use group::{AcceptedLink, CallId, Group, GroupLink, GroupReport, LinkConnection, LinkReport};
 pub use listener::{Accepted, CallerInfo, IncomingCall, Listener};
 pub use outgoing::Outgoing;
 pub use port::Port;

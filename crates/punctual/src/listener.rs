@@ -15,7 +15,7 @@ use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
 use crate::gate::{Gate, ValueGate};
-use crate::group::Group;
+use crate::group::{AcceptedLink, Group};
 use crate::key_task::{DERIVATIONS, derive_here};
 use crate::port::{Port, seed, start};
 use crate::shared::{Handle, Shared};
@@ -285,6 +285,12 @@ impl Listener {
         &self.callers
     }
 
+    /// Makes the further links of groups wait for an answer, as all callers do, from now on. They
+    /// join their groups by [`IncomingCall::accept_link`].
+    pub fn decide_on_links(&self) {
+        self.callers.require_answers_for_links();
+    }
+
     /// Limits the callers at the same time from now on, on each shard: see
     /// [`ListenerConfig::max_callers`]. With zero, all callers are refused; accepted connections
     /// stay open.
@@ -444,7 +450,19 @@ impl IncomingCall {
         self.answer_group(Some(config))
     }
 
+    /// Accepts the caller as a link of a group, the first or a further one, where the application
+    /// [decides on all links](Listener::decide_on_links). Errors as
+    /// [`accept_group`](Self::accept_group).
+    pub fn accept_link(self, config: Config) -> Result<AcceptedLink, Error> {
+        self.answer_link_call(Some(config))
+    }
+
     fn answer_group(self, config: Option<Config>) -> Result<Option<Group>, Error> {
+        let accepted = self.answer_link_call(config)?;
+        Ok(accepted.is_first.then_some(accepted.group))
+    }
+
+    fn answer_link_call(self, config: Option<Config>) -> Result<AcceptedLink, Error> {
         let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
         let Some(offer) = self.group() else { return Err(refused) };
         let (callers, config) = {

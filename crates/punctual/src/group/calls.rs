@@ -6,7 +6,7 @@ use punctual_proto::LinkId;
 
 /// Names a call that is repeated whenever its link has ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct CallId(u64);
+pub struct CallId(u64);
 
 /// The calls of a group, each with the links that it has made one after the other. A link that ends
 /// is called again under a new [`LinkId`]; its earlier IDs remain valid names of the call.
@@ -36,12 +36,20 @@ impl Calls {
         self.links.contains_key(&call)
     }
 
+    /// The call that has made this link.
+    pub(super) fn of(&self, link: LinkId) -> Option<CallId> {
+        self.links.iter().find(|(_, links)| links.contains(&link)).map(|it| *it.0)
+    }
+
+    /// Removes a call: it is not repeated. Returns its present link.
+    pub(super) fn end(&mut self, call: CallId) -> Option<LinkId> {
+        self.links.remove(&call)?.last().copied()
+    }
+
     /// Removes the call of a link, named by its present ID or an earlier one: it is not called
     /// again. Returns its present ID.
     pub(super) fn remove(&mut self, link: LinkId) -> LinkId {
-        let call = self.links.iter().find(|(_, links)| links.contains(&link)).map(|it| *it.0);
-        let links = call.and_then(|call| self.links.remove(&call));
-        links.and_then(|links| links.last().copied()).unwrap_or(link)
+        self.of(link).and_then(|call| self.end(call)).unwrap_or(link)
     }
 }
 
@@ -82,6 +90,19 @@ mod tests {
             assert!(!calls.wants(call) && calls.wants(stays));
             assert!(!calls.made(call, second), "a call in progress makes no link");
         }
+    }
+
+    #[test]
+    fn a_call_that_ends_names_its_present_link() {
+        let [first, second, other] = ids();
+        let mut calls = Calls::default();
+        let (call, unanswered) = (calls.begin(), calls.begin());
+        calls.made(call, first);
+        calls.made(call, second);
+        assert_eq!([first, second, other].map(|it| calls.of(it)), [Some(call), Some(call), None]);
+        assert_eq!((calls.end(call), calls.end(unanswered)), (Some(second), None));
+        assert!(!calls.wants(call) && !calls.wants(unanswered));
+        assert_eq!((calls.of(second), calls.end(call)), (None, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use punctual_proto::{CloseReason, GroupOffer, LinkId, LinkState, LinkUpError, Statistics};
+use punctual_proto::{CloseReason, Config, GroupOffer, LinkId, LinkState, LinkUpError, Statistics};
 use tokio::task::JoinHandle;
 
 use super::Inner;
@@ -99,10 +99,15 @@ impl LinkReport {
 
 /// Calls over a link, and again when the call has failed or the link has ended, while another link
 /// is established. The task completes with the result of the first call.
-pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<LinkId, Error>> {
+pub(super) fn call(
+    inner: &Arc<Inner>,
+    link: GroupLink,
+    config: Option<Config>,
+) -> (CallId, JoinHandle<Result<LinkId, Error>>) {
     let group = Arc::downgrade(inner);
     let call = inner.lock().calls.begin();
-    tokio::spawn(async move {
+    let attempt = tokio::spawn(async move {
+        let link = Called { link, config };
         let called = call_once(&group, call, &link).await;
         match called {
             Ok((id, socket)) => {
@@ -111,17 +116,25 @@ pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<Lin
             }
             Err(error) => {
                 if is_wanted(&group, call) {
-                    tracing::warn!("no link with {} yet; calling again: {error}", link.remote);
+                    let remote = link.link.remote;
+                    tracing::warn!("no link with {remote} yet; calling again: {error}");
                 }
                 tokio::spawn(keep(group, call, link, None));
                 Err(error)
             }
         }
-    })
+    });
+    (call, attempt)
+}
+
+/// A link that is called, with options of its own if it has any.
+struct Called {
+    link: GroupLink,
+    config: Option<Config>,
 }
 
 /// Calls again each time the link has ended, until the group has ended or the link was removed.
-async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut established: Option<Socket>) {
+async fn keep(group: Weak<Inner>, call: CallId, link: Called, mut established: Option<Socket>) {
     loop {
         if let Some(socket) = established.take() {
             socket.closed().await;
@@ -132,7 +145,7 @@ async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut established
         }
         match call_once(&group, call, &link).await {
             Ok((_, socket)) => established = Some(socket),
-            Err(error) => tracing::debug!(remote = %link.remote, %error, "no link yet"),
+            Err(error) => tracing::debug!(remote = %link.link.remote, %error, "no link yet"),
         }
     }
 }
@@ -150,8 +163,9 @@ fn is_wanted(group: &Weak<Inner>, call: CallId) -> bool {
 async fn call_once(
     group: &Weak<Inner>,
     call: CallId,
-    link: &GroupLink,
+    called: &Called,
 ) -> Result<(LinkId, Socket), Error> {
+    let Called { link, config } = called;
     let port = Port::bind(link.port.clone()).await?;
     let (id, socket) = {
         let inner = group.upgrade().ok_or(Error::Stopped)?;
@@ -159,7 +173,7 @@ async fn call_once(
         if state.closing {
             return Err(state.end());
         }
-        let config = state.config.clone();
+        let config = config.as_ref().unwrap_or(&state.config).clone();
         let id = state.driver.add_link(punctual_io::now(), link.weight, |membership| {
             port.call_link(link.remote, config, membership, &inner.signals)
         })?;
@@ -201,7 +215,7 @@ fn link_up(inner: &Inner, id: LinkId, socket: &Socket) -> Result<(), Error> {
 }
 
 /// Accepts a caller as a link.
-pub(super) fn join(inner: &Inner, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
+pub(super) fn join(inner: &Inner, call: IncomingCall, offer: &GroupOffer) -> Result<LinkId, Error> {
     // Before the group is locked, so that no other task waits for the derivation.
     let config = inner.lock().config.clone();
     call.derive_keys(&config);
@@ -216,5 +230,5 @@ pub(super) fn join(inner: &Inner, call: IncomingCall, offer: &GroupOffer) -> Res
     if joined.is_err() {
         inner.lock().driver.remove_link(&mut Sockets, id);
     }
-    joined
+    joined.map(|()| id)
 }

@@ -1,6 +1,7 @@
 //! One stream over several links.
 
 mod calls;
+mod connections;
 mod drive;
 mod ended;
 mod link;
@@ -13,8 +14,11 @@ use punctual_proto::{
     LinkState, Message, RawStreamId, Readiness, SendOptions, Statistics,
 };
 use punctual_units::Instant;
+use tokio::task::JoinHandle;
 
+pub use self::calls::CallId;
 use self::calls::Calls;
+pub use self::connections::{AcceptedLink, LinkConnection};
 use self::drive::Sockets;
 use self::ended::EndedLinks;
 pub use self::link::{GroupLink, GroupReport, LinkReport};
@@ -320,8 +324,8 @@ impl Group {
     /// the first attempt. The group keeps calling in either case.
     ///
     /// Dropping the result does not end the attempt.
-    pub fn add_link(&self, link: GroupLink) -> tokio::task::JoinHandle<Result<LinkId, Error>> {
-        link::call(&self.inner, link)
+    pub fn add_link(&self, link: GroupLink) -> JoinHandle<Result<LinkId, Error>> {
+        self.begin_call(link, None).1
     }
 
     /// Closes a link and does not call over it again. A link that was called again has a new ID;
@@ -442,6 +446,57 @@ impl Group {
         }
     }
 
+    /// Adds a link as [`add_link`](Self::add_link) does, with options of its own or with those of
+    /// the group. Also returns a name of the call, by which [`end_call`](Self::end_call) ends it at
+    /// any time. Fails outside a tokio runtime.
+    pub fn begin_call(
+        &self,
+        link: GroupLink,
+        config: Option<Config>,
+    ) -> (CallId, JoinHandle<Result<LinkId, Error>>) {
+        link::call(&self.inner, link, config)
+    }
+
+    /// Does not call any more over the link of this call, and closes it.
+    pub fn end_call(&self, call: CallId) {
+        let link = self.inner.lock().calls.end(call);
+        if let Some(link) = link {
+            self.remove_link(link);
+        }
+    }
+
+    pub(crate) const fn of(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    /// The links that are established or have messages left to deliver.
+    pub fn connections(&self) -> Vec<LinkConnection> {
+        let mut state = self.inner.lock();
+        // Links whose end the task of the group has not seen yet are no connections any more.
+        let any_ended = drive::take_ended_links(&mut state);
+        if any_ended {
+            state.driver.update(&mut Sockets);
+            state.forget_drained();
+            state.owes_watcher = true;
+        }
+        let group = state.driver.group();
+        let connections = state.established().filter_map(|(id, socket)| {
+            Some(LinkConnection {
+                id,
+                call: state.calls.of(id),
+                weight: group.link_weight(id)?,
+                state: group.link_state(id)?,
+                socket: socket.clone(),
+            })
+        });
+        let connections = connections.collect();
+        drop(state);
+        if any_ended {
+            self.inner.signals.wake_tasks();
+        }
+        connections
+    }
+
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }
@@ -461,8 +516,8 @@ impl Inner {
             && self.stream_id == *stream_id
     }
 
-    /// Accepts a caller as a link.
-    pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
+    /// Accepts a caller as a link. Returns its name in the group.
+    pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<LinkId, Error> {
         link::join(self, call, offer)
     }
 }
