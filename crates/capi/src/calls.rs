@@ -73,6 +73,10 @@ fn a_wait_writes_its_arrays_and_nothing_after_a_timeout() {
             epoll::srt_epoll_uwait(set, places.as_mut_ptr().cast(), 2, 0),
             Code::EmptyEventSet,
         );
+        // Without an array, or with a negative length, it does not wait for ever.
+        assert_fails(epoll::srt_epoll_uwait(set, ptr::null_mut(), 2, -1), Code::InvalidParameter);
+        let place = places.as_mut_ptr().cast();
+        assert_fails(epoll::srt_epoll_uwait(set, place, -1, -1), Code::InvalidParameter);
         assert_eq!(epoll::srt_epoll_add_usock(set, socket, ptr::null()), 0);
         assert_eq!(epoll::srt_epoll_uwait(set, places.as_mut_ptr().cast(), 2, 0), 0);
         let waited = epoll::srt_epoll_wait(

@@ -276,7 +276,10 @@ pub unsafe extern "C" fn srt_epoll_uwait(
     millis: i64,
 ) -> c_int {
     answer(|| {
-        let room = if output.is_null() { 0 } else { usize::try_from(len).unwrap_or(0) };
+        let room = usize::try_from(len).map_err(|_| Code::InvalidParameter)?;
+        if output.is_null() && room > 0 {
+            return Err(Code::InvalidParameter.into());
+        }
         let set = of_set()?.event_set(set)?;
         if room == 0 && set.set_flags(FAILED) & ENABLE_OUTPUT_CHECK != 0 {
             return Err(Code::InvalidParameter.into());

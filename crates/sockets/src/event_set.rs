@@ -21,6 +21,8 @@ pub const ENABLE_OUTPUT_CHECK: i32 = 2;
 /// The time between two looks at the system's descriptors while the kernel reports events that are
 /// not wanted, such as that a pipe has lost its writer; libsrt looks as often.
 const SYSTEM_PAUSE: Duration = Duration::from_millis(10);
+/// The time after which a thread that waits hears that its set is empty or has ended.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A set of sockets and system descriptors whose events a thread waits for.
 ///
@@ -178,14 +180,36 @@ impl EventSet {
     pub fn wait(&self, wanted: Wanted, timeout: Option<Duration>) -> Result<Report, Failure> {
         let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
         let mut state = self.lock();
+        state.check(wanted)?;
         loop {
-            state.check(wanted)?;
             let report = state.report(wanted);
             let expired = deadline.is_some_and(|deadline| deadline <= now());
             if !report.is_empty() || expired {
                 return Ok(report);
             }
             state = self.sleep(state, deadline);
+            state = self.check_again(state, wanted)?;
+        }
+    }
+
+    /// Fails if there has been nothing to wait for since a while. A thread of libsrt's looks at its
+    /// set every 10 ms, and programs rely on it: one thread removes the last socket, ends the set
+    /// and notes this, and only then the other one asks for the reason of the failure.
+    fn check_again<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        wanted: Wanted,
+    ) -> Result<MutexGuard<'a, State>, Failure> {
+        let end = now() + LOOK;
+        loop {
+            let Err(failure) = state.check(wanted) else { return Ok(state) };
+            let left = end.saturating_duration_since(now());
+            if left.is_zero() {
+                return Err(failure);
+            }
+            state.has_waiting = true;
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -333,14 +357,52 @@ mod tests {
         });
     }
 
-    #[test]
-    fn removing_the_last_socket_wakes_a_thread_that_waits() {
+    /// The error of a thread that waits while `change` is made, and how long after the change it
+    /// came.
+    fn error_after(change: impl FnOnce(&EventSet)) -> (Code, Duration) {
         let set = EventSet::default();
         set.subscribe(1, Events::IN, Events::NONE);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| set.wait(ALL, None));
+            while !set.lock().has_waiting {
+                std::thread::yield_now();
+            }
+            let begun = now();
+            change(&set);
+            (waiting.join().unwrap().unwrap_err().code, now() - begun)
+        })
+    }
+
+    #[test]
+    fn a_thread_that_waits_hears_a_while_later_that_its_set_is_empty() {
+        let (code, after) = error_after(|set| set.unsubscribe(1));
+        assert_eq!(code, Code::EmptyEventSet);
+        assert!(after >= LOOK, "{after:?}");
+        // A program that removes its socket and ends the set gets the second reason alone.
+        let (code, after) = error_after(|set| {
             set.unsubscribe(1);
-            assert_eq!(waiting.join().unwrap().unwrap_err().code, Code::EmptyEventSet);
+            set.release();
+        });
+        assert_eq!(code, Code::InvalidEventSet);
+        assert!(after >= LOOK, "{after:?}");
+    }
+
+    #[test]
+    fn a_socket_that_comes_in_time_keeps_a_thread_waiting() {
+        let set = Arc::new(EventSet::default());
+        set.subscribe(1, Events::IN, Events::NONE);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| set.wait(ALL, None));
+            while !set.lock().has_waiting {
+                std::thread::yield_now();
+            }
+            let mut state = set.lock();
+            state.sockets.remove(1);
+            state.sockets.insert(2, Events::IN, Events::NONE);
+            set.notify(&mut state);
+            drop(state);
+            set.raise(2, Events::IN);
+            assert_eq!(waiting.join().unwrap().unwrap().sockets, [(2, Events::IN)]);
         });
     }
 }

@@ -171,6 +171,11 @@ impl World {
         // SAFETY: there are that many places.
         let ready = unsafe { srt_epoll_uwait(set, place, len, millis) };
         let error = judge("srt_epoll_uwait", ready, &[INVPOLLID, INVPARAM, EPOLLEMPTY]);
+        if len < 0 || len > 0 && place.is_null() {
+            // Found before the set is looked up.
+            assert_eq!(error, Some(INVPARAM));
+            return if self.has_set(set) { error } else { Some(INVPOLLID) };
+        }
         let written = match usize::try_from(len.min(ready)) {
             Ok(written) if !place.is_null() => written,
             _ => 0,
