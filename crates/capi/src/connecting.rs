@@ -115,8 +115,7 @@ pub unsafe extern "C" fn srt_listen_callback(
         let callback = callback.ok_or(Code::InvalidParameter)?;
         let opaque = Opaque(opaque);
         let hook = ListenHook::new(move |id, version, peer, stream_id| {
-            // It contains no NUL, since one ends it.
-            let stream_id = CString::new(stream_id).unwrap_or_default();
+            let stream_id = c_string(stream_id);
             let decision = with_address(peer, |peer| {
                 // SAFETY: the program says so.
                 hooks::call(|| unsafe {
@@ -157,6 +156,12 @@ pub unsafe extern "C" fn srt_connect_callback(
         });
         library::of_socket()?.set_connect_hook(socket, Some(hook))
     })
+}
+
+/// A stream ID as a C string: one with a NUL ends there. The option has all of it.
+fn c_string(stream_id: &[u8]) -> CString {
+    let text = stream_id.split(|&byte| byte == 0).next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
 }
 
 /// Calls `with` with the address as C has it.
@@ -277,6 +282,13 @@ mod tests {
             assert!(room_for_address(name, ptr::null_mut()).is_err());
             len = -1;
             assert_eq!(room_for_address(name, &raw mut len), Ok(Some(0)));
+        }
+    }
+
+    #[test]
+    fn a_stream_id_ends_at_its_first_nul_where_it_is_a_c_string() {
+        for (stream_id, text) in [(&b"camera"[..], c"camera"), (b"a\0b", c"a"), (b"", c"")] {
+            assert_eq!(c_string(stream_id).as_c_str(), text);
         }
     }
 

@@ -4,7 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use libc::{sockaddr, sockaddr_storage};
-use punctual_sockets::{Code, Failure, Library, LinkCall, MemberInfo, OptionNumber, Value, kind};
+use punctual_sockets::{
+    Code, Failure, Library, LinkCall, MemberInfo, OptionNumber, StartedCall, Value, kind,
+};
 
 use crate::abi::{FAILED, GroupConfig, GroupData, MsgCtrl, SocketId};
 use crate::border::{answer, int, quietly};
@@ -13,27 +15,21 @@ use crate::{address, library, options};
 /// The options of one link, which a program holds by a pointer.
 type LinkOptions = Vec<(OptionNumber, Value)>;
 
-/// The options that a link can have on its own.
-const OF_LINKS: [OptionNumber; 22] = [
+/// The options that a link can have on its own, those of libsrt.
+const OF_LINKS: [OptionNumber; 16] = [
     OptionNumber::BINDTODEVICE,
     OptionNumber::CONNTIMEO,
     OptionNumber::DRIFTTRACER,
     OptionNumber::GROUPMINSTABLETIMEO,
-    OptionNumber::INPUTBW,
     OptionNumber::IPTOS,
     OptionNumber::IPTTL,
     OptionNumber::KMREFRESHRATE,
     OptionNumber::KMPREANNOUNCE,
     OptionNumber::LOSSMAXTTL,
-    OptionNumber::MAXBW,
-    OptionNumber::MININPUTBW,
     OptionNumber::NAKREPORT,
-    OptionNumber::OHEADBW,
-    OptionNumber::PACKETFILTER,
-    OptionNumber::PASSPHRASE,
-    OptionNumber::PBKEYLEN,
     OptionNumber::PEERIDLETIMEO,
-    OptionNumber::RETRANSMITALGO,
+    OptionNumber::RCVBUF,
+    OptionNumber::SNDBUF,
     OptionNumber::SNDDROPDELAY,
     OptionNumber::UDP_RCVBUF,
     OptionNumber::UDP_SNDBUF,
@@ -206,11 +202,12 @@ pub unsafe extern "C" fn srt_connect_group(
         let calls: Vec<LinkCall> = calls.collect::<Result<_, Failure>>()?;
         let mut started = Vec::new();
         let connected = library.connect_links(group, &calls, &mut started);
-        for (link, (id, code)) in places.zip(started) {
+        for (link, StartedCall { id, token, error }) in places.zip(started) {
             // SAFETY: as above.
             unsafe {
                 (&raw mut (*link).id).write(id);
-                (&raw mut (*link).errorcode).write(code as c_int);
+                (&raw mut (*link).token).write(token);
+                (&raw mut (*link).errorcode).write(error as c_int);
             }
         }
         connected
@@ -357,7 +354,20 @@ mod tests {
             let add = |config, option: OptionNumber| {
                 srt_config_add(config, option.0, value.as_ptr().cast(), 4)
             };
-            assert_eq!(add(options, OptionNumber::LATENCY), FAILED);
+            for option in [
+                OptionNumber::LATENCY,
+                OptionNumber::MAXBW,
+                OptionNumber::PACKETFILTER,
+                OptionNumber::PASSPHRASE,
+                OptionNumber::PBKEYLEN,
+                OptionNumber::RETRANSMITALGO,
+            ] {
+                assert_eq!(add(options, option), FAILED, "{option:?}");
+            }
+            assert_eq!(
+                (add(options, OptionNumber::SNDBUF), add(options, OptionNumber::RCVBUF)),
+                (0, 0)
+            );
             assert_eq!(add(ptr::null_mut(), OptionNumber::CONNTIMEO), FAILED);
             assert_eq!(srt_config_add(options, 36, ptr::null(), 4), FAILED);
             srt_delete_config(options);

@@ -51,5 +51,5 @@ pub use library::{Library, OpenSocket, RememberedSocket};
 pub use options::{Defaults, Kind, OptionNumber, Value, kind};
 pub use socket::{
     BufferLevel, BufferLevels, ConnectHook, LinkCall, ListenHook, MemberInfo, MemberState,
-    MessageControl, SocketState, TransferStatistics,
+    MessageControl, SocketState, StartedCall, TransferStatistics,
 };

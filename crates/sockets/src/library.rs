@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::buf::UninitSlice;
 use rustc_hash::FxHashMap;
@@ -20,7 +20,7 @@ use crate::reaper::Reaper;
 use crate::runtimes::Runtimes;
 use crate::socket::{
     ConnectHook, LinkCall, ListenHook, MemberInfo, MessageControl, Socket, SocketState,
-    TransferStatistics,
+    StartedCall, TransferStatistics,
 };
 
 /// A thread that drives ports.
@@ -43,9 +43,7 @@ const GOODBYE: Duration = Duration::from_millis(300);
 /// The sockets and event sets of a program, and the threads that drive them.
 #[derive(Debug)]
 pub struct Library {
-    sockets: RwLock<FxHashMap<i32, Arc<Socket>>>,
-    /// The links of groups, with their groups.
-    links: RwLock<FxHashMap<i32, i32>>,
+    sockets: RwLock<FxHashMap<i32, Slot>>,
     sets: RwLock<FxHashMap<i32, Arc<EventSet>>>,
     next_socket: AtomicI32,
     next_set: AtomicI32,
@@ -53,6 +51,24 @@ pub struct Library {
     reaper: Reaper,
     defaults: Arc<Defaults>,
     runtimes: Runtimes,
+}
+
+/// The place of a socket's number.
+#[derive(Debug)]
+enum Slot {
+    Open(Arc<Socket>),
+    /// The socket is closed and has sent all it had, since this instant; the reason of its last
+    /// refusal is still known.
+    Closed(Instant, i32),
+}
+
+impl Slot {
+    const fn socket(&self) -> Option<&Arc<Socket>> {
+        match self {
+            Self::Open(socket) => Some(socket),
+            Self::Closed(..) => None,
+        }
+    }
 }
 
 /// A socket that was looked up for a call.
@@ -127,7 +143,6 @@ impl Library {
         let first = i32::try_from(punctual::now().as_nanos() % 0x2000_0000).unwrap_or(0);
         Ok(Arc::new(Self {
             sockets: RwLock::default(),
-            links: RwLock::default(),
             sets: RwLock::default(),
             next_socket: AtomicI32::new(first | 1),
             next_set: AtomicI32::new(1),
@@ -142,7 +157,8 @@ impl Library {
     pub fn shut_down(&self) {
         let sockets = std::mem::take(&mut *write(&self.sockets));
         let sets = std::mem::take(&mut *write(&self.sets));
-        let told: Vec<_> = sockets.values().filter(|socket| socket.close_at_once()).collect();
+        let open = sockets.values().filter_map(Slot::socket);
+        let told: Vec<_> = open.filter(|socket| socket.close_at_once()).collect();
         let deadline = now() + GOODBYE;
         for socket in told {
             socket.await_farewell(deadline.saturating_duration_since(now()));
@@ -166,7 +182,7 @@ impl Library {
             let id = if is_group { number | GROUP_BIT } else { number };
             if number != 0 && !sockets.contains_key(&id) {
                 let socket = Socket::new(self, id, options);
-                sockets.insert(id, Arc::clone(&socket));
+                sockets.insert(id, Slot::Open(Arc::clone(&socket)));
                 return socket;
             }
         }
@@ -176,28 +192,29 @@ impl Library {
         // Dropped without the lock: a listener closes the connections that nobody accepted.
         let removed = write(&self.sockets).remove(&id);
         drop(removed);
-        if id & GROUP_BIT != 0 {
-            write(&self.links).retain(|_, group| *group != id);
-        }
     }
 
     /// Closes a socket. A number that is unknown or closed is no error.
     pub fn close(&self, id: i32) {
-        if let Some(socket) = self.find(id) {
-            socket.close();
-        } else if let Some(group) = self.group_of(id).ok().and_then(|group| self.find(group)) {
-            group.links().close(id);
-            write(&self.links).remove(&id);
+        let Some(socket) = self.find(id) else { return };
+        if let Some(group) = socket.group().and_then(|group| self.find(group)) {
+            group.links().remove(id);
         }
+        socket.close();
     }
 
     /// The state of a socket.
     pub fn state(&self, id: i32) -> SocketState {
-        if let Some(socket) = self.find(id) {
-            return socket.state();
+        let state = match self.find(id) {
+            Some(socket) => socket.state(),
+            None if read(&self.sockets).contains_key(&id) => SocketState::Closed,
+            None => SocketState::Nonexistent,
+        };
+        match state {
+            // As in libsrt: nothing is known of a closed group.
+            SocketState::Closed if Self::is_group_number(id) => SocketState::Nonexistent,
+            state => state,
         }
-        let group = self.group_of(id).ok().and_then(|group| self.find(group));
-        group.map_or(SocketState::Nonexistent, |group| group.links().state(id))
     }
 
     /// Binds a socket to an address of this host. Errors: it is bound already, another socket has
@@ -316,7 +333,7 @@ impl Library {
         &self,
         group: i32,
         calls: &[LinkCall],
-        started: &mut Vec<(i32, Code)>,
+        started: &mut Vec<StartedCall>,
     ) -> Result<i32, Failure> {
         let group = self.find_open(group).map_err(|_| Code::InvalidParameter)?;
         group.links().connect(calls, started)
@@ -344,20 +361,8 @@ impl Library {
 
     /// The group of a link.
     pub fn group_of(&self, link: i32) -> Result<i32, Failure> {
-        read(&self.links).get(&link).copied().ok_or_else(|| Code::InvalidParameter.into())
-    }
-
-    /// A number for a link of `group`.
-    pub(crate) fn reserve_number(&self, group: i32) -> i32 {
-        let sockets = read(&self.sockets);
-        let mut links = write(&self.links);
-        loop {
-            let number = self.next_socket.fetch_add(1, Ordering::Relaxed) & (GROUP_BIT - 1);
-            if number != 0 && !sockets.contains_key(&number) && !links.contains_key(&number) {
-                links.insert(number, group);
-                return number;
-            }
-        }
+        let socket = self.find_open(link).map_err(|_| Code::InvalidParameter)?;
+        socket.group().ok_or_else(|| Code::InvalidParameter.into())
     }
 
     /// Sets the hook that decides on the callers of a socket that does not listen yet.
@@ -373,7 +378,11 @@ impl Library {
 
     /// The reason of the last refusal; 0 without one.
     pub fn reject_reason(&self, id: i32) -> i32 {
-        self.find(id).map_or(0, |socket| socket.reject_reason())
+        match read(&self.sockets).get(&id) {
+            Some(Slot::Open(socket)) => socket.reject_reason(),
+            Some(Slot::Closed(_, reason)) => *reason,
+            None => 0,
+        }
     }
 
     /// Sets the reason of a refusal in a listen hook, 1,000 and up.
@@ -432,7 +441,7 @@ impl Library {
 
     /// This end's address.
     pub fn local_address(&self, id: i32) -> Result<SocketAddr, Failure> {
-        self.find_open(id)?.local_address()
+        self.find_single(id)?.local_address()
     }
 
     /// The peer's address.
@@ -541,11 +550,18 @@ impl Library {
     /// Forgets sockets that were closed a while ago, and closes abandoned ones. Returns whether
     /// there is more to do later.
     pub(crate) fn reap(&self) -> bool {
-        let sockets: Vec<_> = read(&self.sockets).values().cloned().collect();
         let time = now();
         let before = |kept| time.checked_sub(kept).unwrap_or(time);
-        let mut more = false;
-        for socket in sockets {
+        let is_kept = |slot: &Slot| match slot {
+            Slot::Open(_) => true,
+            Slot::Closed(since, _) => *since > before(CLOSED_KEPT),
+        };
+        write(&self.sockets).retain(|_, slot| is_kept(slot));
+        let sockets = read(&self.sockets);
+        let open: Vec<_> = sockets.values().filter_map(Slot::socket).cloned().collect();
+        let mut more = sockets.len() > open.len();
+        drop(sockets);
+        for socket in open {
             match socket.closed_since() {
                 Some(since) if since <= before(CLOSED_KEPT) => self.remove_socket(socket.id()),
                 Some(_) => more = true,
@@ -555,19 +571,25 @@ impl Library {
                 }
             }
         }
-        more | self.ports.close_unused()
+        more
     }
 
-    /// Forgets links that have ended.
-    pub(crate) fn forget_links(&self, ended: impl IntoIterator<Item = i32>) {
-        for id in ended {
-            write(&self.links).remove(&id);
-        }
+    /// A socket is closed and has sent all that it had: what it holds, such as its port, is free
+    /// now, and its number is forgotten later.
+    pub(crate) fn retire(&self, socket: &Socket) {
+        let Some(since) = socket.closed_since().filter(|_| socket.has_sent_all()) else { return };
+        let reason = socket.reject_reason();
+        let mut sockets = write(&self.sockets);
+        let slot = sockets.get_mut(&socket.id()).filter(|slot| slot.socket().is_some());
+        let retired = slot.map(|slot| std::mem::replace(slot, Slot::Closed(since, reason)));
+        // Dropped without the lock: a listener closes the connections that nobody accepted.
+        drop(sockets);
+        drop(retired);
     }
 
     /// The socket with this number.
     pub(crate) fn find(&self, id: i32) -> Option<Arc<Socket>> {
-        read(&self.sockets).get(&id).cloned()
+        read(&self.sockets).get(&id)?.socket().cloned()
     }
 
     /// The socket with this number, if it is not closed.

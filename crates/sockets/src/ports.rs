@@ -1,10 +1,12 @@
 //! The UDP ports of the sockets. Sockets that are bound to one address with the same options share
-//! a port.
+//! a port, and so do a few callers that have not asked for an address.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use punctual::{Config, Listener, ListenerConfig, Port, PortConfig, ReservedPort};
@@ -13,16 +15,22 @@ use crate::code::{Code, Failure};
 use crate::readiness::now;
 use crate::runtimes::Runtimes;
 
-/// A port that nobody uses is kept for this time, so that it can be bound again at once.
-const KEPT: Duration = Duration::from_secs(1);
+/// The most callers that share a port. Its socket's buffer holds the datagrams of all of them.
+const CALLERS: usize = 8;
+/// The longest time that a port needs to be free after its last socket was closed.
+const CLOSES: Duration = Duration::from_secs(1);
 
-/// A UDP port, for one or more sockets.
+/// A UDP port, for one or more sockets. It is closed with the last of them.
 #[derive(Debug)]
 pub(crate) struct LocalPort {
     place: Mutex<Place>,
     address: SocketAddr,
     config: PortConfig,
+    /// The configuration as it was asked for, perhaps with any address.
+    asked: PortConfig,
     reusable: bool,
+    /// Whether it serves callers that have not asked for an address of their own.
+    serves_callers: bool,
     listens: AtomicBool,
 }
 
@@ -35,13 +43,6 @@ enum Place {
 }
 
 impl LocalPort {
-    fn new(port: ReservedPort, config: PortConfig, reusable: bool) -> Arc<Self> {
-        let address = port.local_addr();
-        let place = Mutex::new(Place::Reserved(Some(port)));
-        let config = PortConfig { local: Some(address), ..config };
-        Arc::new(Self { place, address, config, reusable, listens: AtomicBool::new(false) })
-    }
-
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -120,14 +121,15 @@ impl LocalPort {
 
 /// The open ports.
 #[derive(Debug, Default)]
-pub(crate) struct Ports(Mutex<Vec<Entry>>);
+pub(crate) struct Ports(Mutex<Open>);
 
-#[derive(Debug)]
-struct Entry {
-    port: Arc<LocalPort>,
-    /// Since when no socket has used the port.
-    unused_since: Option<Instant>,
-}
+/// Ports that sockets use. A port is closed with the last of them.
+#[derive(Debug, Default)]
+struct Open(Vec<Weak<LocalPort>>);
+
+/// The ports of this process that were closed just now, also by a library that has ended, and when:
+/// their threads may need a moment to let go of them.
+static CLOSED: Mutex<VecDeque<(Instant, SocketAddr)>> = Mutex::new(VecDeque::new());
 
 impl Ports {
     /// The port with this configuration: an open one, or a new one.
@@ -138,54 +140,118 @@ impl Ports {
         config: PortConfig,
         reusable: bool,
     ) -> Result<Arc<LocalPort>, Failure> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(local) = config.local.filter(|local| local.port() != 0)
-            && let Some(entry) = entries.iter_mut().find(|entry| entry.overlaps(local, &config))
-        {
-            if entry.port.address() != local
-                || entry.port.config != config
-                || !(reusable && entry.port.reusable)
+        let begun = now();
+        loop {
+            let mut open = self.lock();
+            if let Some(local) = config.local.filter(|local| local.port() != 0)
+                && let Some(port) = open.ports().find(|port| port.overlaps(local, &config))
             {
-                return Err(Code::BindConflict.into());
+                let is_same = port.address == local && port.config == config;
+                let is_shared = is_same && reusable && port.reusable;
+                return if is_shared { Ok(port) } else { Err(Code::BindConflict.into()) };
             }
-            entry.unused_since = None;
-            return Ok(Arc::clone(&entry.port));
+            match ReservedPort::bind(config.clone()).map_err(|error| failure(&error)) {
+                Ok(reserved) => return Ok(open.add(reserved, config, reusable, false)),
+                Err(failure) if !is_closing(&config, begun) => return Err(failure),
+                Err(_) => {}
+            }
+            drop(open);
+            pause();
+        }
+    }
+
+    /// A port for a call from any port: one with this configuration that other callers use, or a
+    /// new one. Each thread gets a port first.
+    pub(crate) fn open_for_call(
+        &self,
+        config: PortConfig,
+        reusable: bool,
+    ) -> Result<Arc<LocalPort>, Failure> {
+        let mut open = self.lock();
+        let is_like = |port: &Arc<LocalPort>| {
+            port.serves_callers && reusable && port.reusable && port.asked == config
+        };
+        let like: Vec<_> = open.ports().filter(is_like).collect();
+        if like.len() >= available_parallelism().map_or(1, usize::from)
+            // One use is that of the list itself.
+            && let Some(port) = like.iter().min_by_key(|port| Arc::strong_count(port))
+            && Arc::strong_count(port) <= CALLERS
+        {
+            return Ok(Arc::clone(port));
         }
         let reserved = ReservedPort::bind(config.clone()).map_err(|error| failure(&error))?;
-        let port = LocalPort::new(reserved, config, reusable);
-        entries.push(Entry { port: Arc::clone(&port), unused_since: None });
-        Ok(port)
+        Ok(open.add(reserved, config, reusable, true))
     }
 
     /// Takes over a UDP socket that is bound.
     pub(crate) fn adopt(&self, udp: UdpSocket) -> Result<Arc<LocalPort>, Failure> {
         let config = PortConfig::default();
         let reserved = ReservedPort::adopt(udp, config.clone()).map_err(|error| failure(&error))?;
-        let port = LocalPort::new(reserved, config, false);
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.push(Entry { port: Arc::clone(&port), unused_since: None });
-        Ok(port)
+        Ok(self.lock().add(reserved, config, false, false))
     }
 
-    /// Closes ports that nobody has used for a while. Returns whether some are unused and still
-    /// open.
-    pub(crate) fn close_unused(&self) -> bool {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain_mut(|entry| {
-            if Arc::strong_count(&entry.port) > 1 {
-                entry.unused_since = None;
-                return true;
-            }
-            now().saturating_duration_since(*entry.unused_since.get_or_insert_with(now)) < KEPT
-        });
-        entries.iter().any(|entry| entry.unused_since.is_some())
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
+impl Open {
+    fn ports(&self) -> impl Iterator<Item = Arc<LocalPort>> {
+        self.0.iter().filter_map(Weak::upgrade)
+    }
+
+    fn add(
+        &mut self,
+        reserved: ReservedPort,
+        asked: PortConfig,
+        reusable: bool,
+        serves_callers: bool,
+    ) -> Arc<LocalPort> {
+        self.0.retain(|port| port.strong_count() > 0);
+        let address = reserved.local_addr();
+        let port = Arc::new(LocalPort {
+            place: Mutex::new(Place::Reserved(Some(reserved))),
+            address,
+            config: PortConfig { local: Some(address), ..asked.clone() },
+            asked,
+            reusable,
+            serves_callers,
+            listens: AtomicBool::new(false),
+        });
+        self.0.push(Arc::downgrade(&port));
+        port
+    }
+}
+
+/// Whether a port with this number was closed shortly before `begun`, and is free soon.
+fn is_closing(config: &PortConfig, begun: Instant) -> bool {
+    let number = config.local.map_or(0, |local| local.port());
+    let closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_recent = |at: Instant| begun.saturating_duration_since(at) < CLOSES;
+    now() - begun < CLOSES
+        && closed.iter().any(|&(at, port)| port.port() == number && is_recent(at))
+}
+
+impl Drop for LocalPort {
+    fn drop(&mut self) {
+        let mut closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = now();
+        while closed.front().is_some_and(|&(at, _)| now.saturating_duration_since(at) > CLOSES) {
+            closed.pop_front();
+        }
+        closed.push_back((now, self.address));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a call that binds blocks anyway")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(1));
+}
+
+impl LocalPort {
     /// Whether a socket at `local` with this configuration would share datagrams with this port.
     fn overlaps(&self, local: SocketAddr, config: &PortConfig) -> bool {
-        let here = self.port.address();
+        let here = self.address;
         if here.port() != local.port() {
             return false;
         }
@@ -198,7 +264,7 @@ impl Entry {
             }
             // A new port of both families beside one address of IPv4 is left to the system.
             (IpAddr::V4(ip), IpAddr::V6(_)) => ip.is_unspecified() && both(&local, config),
-            (IpAddr::V6(_), IpAddr::V4(_)) => both(&here, &self.port.config),
+            (IpAddr::V6(_), IpAddr::V4(_)) => both(&here, &self.config),
         }
     }
 }
@@ -228,7 +294,7 @@ fn system_number(error: &io::Error) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{any_port, assert_fails, listen, listener, set, until};
+    use crate::testing::{any_port, assert_fails, listener, set, until};
     use crate::{Code, Library, OptionNumber};
 
     #[test]
@@ -287,13 +353,76 @@ mod tests {
         library.shut_down();
     }
 
-    #[test]
-    fn a_port_that_nobody_uses_is_closed_after_a_while() {
-        let library = Library::start().unwrap();
-        let socket = library.create_socket();
-        let address = listen(&library, socket).address;
-        library.close(socket);
+    /// Binds a UDP socket of the system at this address, once it is free.
+    fn until_it_is_free(address: std::net::SocketAddr) {
         until("the port is closed", || std::net::UdpSocket::bind(address).ok());
+    }
+
+    #[test]
+    fn a_port_is_closed_with_its_last_socket_and_its_connection() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &[]);
+        let caller = library.create_socket();
+        library.connect(caller, waiting.address).unwrap();
+        let (accepted, _) = library.accept(waiting.id).unwrap();
+        let address = library.local_address(caller).unwrap();
+        for (closed, address) in [(caller, address), (accepted, waiting.address)] {
+            library.close(waiting.id);
+            library.close(closed);
+            until_it_is_free(address);
+            // The number is still known: it did not have to be forgotten first.
+            assert_eq!(library.state(closed), crate::SocketState::Closed);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn an_address_can_be_bound_again_at_once() {
+        let library = Library::start().unwrap();
+        let first = listener(&library, &[]);
+        library.listen(first.id, 20).unwrap();
+        for _ in 0..20 {
+            let [caller, next] = [(); 2].map(|()| library.create_socket());
+            library.bind(caller, any_port()).unwrap();
+            let address = library.local_address(caller).unwrap();
+            library.connect(caller, first.address).unwrap();
+            library.close(caller);
+            library.bind(next, address).unwrap();
+            library.close(next);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_few_callers_share_a_port_if_they_have_not_asked_for_one() {
+        let library = Library::start().unwrap();
+        let waiting = listener(&library, &[]);
+        let ports = |options: &[(OptionNumber, i32)], local: Option<std::net::SocketAddr>| {
+            let mut ports = std::collections::BTreeSet::new();
+            for _ in 0..4 * super::CALLERS {
+                let caller = library.create_socket();
+                set(&library, caller, options);
+                if let Some(local) = local {
+                    library.bind(caller, local).unwrap();
+                }
+                library.connect(caller, waiting.address).unwrap();
+                let (accepted, _) = library.accept(waiting.id).unwrap();
+                crate::testing::send(&library, caller, b"on time");
+                assert_eq!(crate::testing::receive(&library, accepted).unwrap(), b"on time");
+                ports.insert(library.local_address(caller).unwrap().port());
+            }
+            ports
+        };
+        let shared = ports(&[(OptionNumber::LATENCY, 0)], None);
+        let least = std::thread::available_parallelism().unwrap().get().max(4);
+        assert!(shared.len() <= least, "{} ports", shared.len());
+        // Other options of the port are other ports.
+        let others = ports(&[(OptionNumber::LATENCY, 0), (OptionNumber::IPTTL, 9)], None);
+        assert!(others.is_disjoint(&shared));
+        let alone = [(OptionNumber::LATENCY, 0), (OptionNumber::REUSEADDR, 0)];
+        assert_eq!(ports(&alone, None).len(), 4 * super::CALLERS);
+        let bound = ports(&[(OptionNumber::LATENCY, 0)], Some(any_port()));
+        assert_eq!(bound.len(), 4 * super::CALLERS);
         library.shut_down();
     }
 }

@@ -106,6 +106,16 @@ impl Readiness {
         }
     }
 
+    /// The connection of `socket` is made anew: takes its end back.
+    pub(crate) fn mend(&self, socket: i32) {
+        let mut state = self.lock();
+        state.holds_break = false;
+        state.events = Events::NONE;
+        for set in &state.sets {
+            set.clear(socket, Events::BROKEN);
+        }
+    }
+
     /// Wakes the threads that wait, whatever they wait for.
     pub(crate) fn wake(&self) {
         let _state = self.lock();

@@ -125,15 +125,22 @@ SRT_API SRTSOCKET srt_accept(SRTSOCKET u, struct sockaddr *addr, int *addrlen);
  * limit for -1. Fails with SRT_ETIMEOUT. */
 SRT_API SRTSOCKET srt_accept_bond(const SRTSOCKET listeners[], int lsize, int64_t msTimeOut);
 
-/* Decides about a caller before it is connected: 0 accepts, -1 rejects.
+/* Decides about a caller before it is connected: -1 rejects, anything else accepts.
  *
- * `ns` is the new socket, whose options can still be set; `streamid` is "" if the caller has none.
- * srt_setrejectreason() sets the reason that the caller gets. It runs on the library's thread and
- * must not wait. An exception rejects the caller. */
+ * `ns` is the new socket, whose options can still be set. `hsversion` is 5: callers with an older
+ * handshake are rejected before. `streamid` is "" if the caller has none, and ends at its first
+ * NUL; SRTO_STREAMID of `ns` has all of it. srt_setrejectreason() sets the reason that the caller
+ * gets. An exception rejects the caller.
+ *
+ * It runs on a thread of the library, for one caller of a listener after the other. It may wait:
+ * connections go on meanwhile, and callers give up after their SRTO_CONNTIMEO. The first link of a
+ * group is asked about; further ones join it. libsrt runs the callback on the thread that receives
+ * for all connections of the port, which then wait, and asks about each link. */
 typedef int srt_listen_callback_fn(void *opaq, SRTSOCKET ns, int hsversion,
                                    const struct sockaddr *peeraddr, const char *streamid);
 
-/* Sets the callback of a listener, before srt_listen(); afterwards fails with SRT_ECONNSOCK. */
+/* Sets the callback of a listener, also while it listens: for callers from then on. libsrt 1.5.5
+ * fails then with SRT_ECONNSOCK. */
 SRT_API int srt_listen_callback(SRTSOCKET lsn, srt_listen_callback_fn *hook_fn,
                                 void *hook_opaque);
 
@@ -190,7 +197,8 @@ SRT_API extern const SRT_MSGCTRL srt_msgctrl_default;
  * Returns the number of bytes taken: all of a message, at least one byte of a stream. Fails with
  * SRT_EASYNCSND if there is no room, SRT_ETIMEOUT, SRT_ECONNLOST, SRT_ENOCONN, SRT_EINVALMSGAPI if
  * a live message is longer than SRTO_PAYLOADSIZE, SRT_ELARGEMSG if another message is longer than
- * the buffer. `ttl`, `inorder` and `mctrl`: see SRT_MSGCTRL; `mctrl` may be NULL. */
+ * the buffer, SRT_EINVOP for a link of a group, whose messages are those of the group. `ttl`,
+ * `inorder` and `mctrl`: see SRT_MSGCTRL; `mctrl` may be NULL. */
 SRT_API int srt_send(SRTSOCKET u, const char *buf, int len);
 SRT_API int srt_sendmsg(SRTSOCKET u, const char *buf, int len, int ttl, int inorder);
 SRT_API int srt_sendmsg2(SRTSOCKET u, const char *buf, int len, SRT_MSGCTRL *mctrl);
@@ -200,7 +208,8 @@ SRT_API int srt_sendmsg2(SRTSOCKET u, const char *buf, int len, SRT_MSGCTRL *mct
  *
  * Returns the number of bytes; 0 at the end of a stream of bytes. Fails with SRT_EASYNCRCV if
  * there is nothing, SRT_ETIMEOUT, SRT_ECONNLOST, SRT_ENOCONN, SRT_EINVALMSGAPI if `len` is less
- * than SRTO_PAYLOADSIZE in live mode. The rest of a message that is longer than `len` is lost. */
+ * than SRTO_PAYLOADSIZE in live mode, SRT_EINVOP for a link of a group. The rest of a message that
+ * is longer than `len` is lost. */
 SRT_API int srt_recv(SRTSOCKET u, char *buf, int len);
 SRT_API int srt_recvmsg(SRTSOCKET u, char *buf, int len);
 SRT_API int srt_recvmsg2(SRTSOCKET u, char *buf, int len, SRT_MSGCTRL *mctrl);
@@ -306,8 +315,12 @@ SRT_API SRT_SOCKGROUPCONFIG srt_prepare_endpoint(const struct sockaddr *src,
                                                  const struct sockaddr *adr, int namelen);
 
 /* Connects the links and waits for the first one. Returns its socket, or without SRTO_RCVSYN the
- * last one begun; the entries get the socket and the error of each. Fails with SRT_ECONNLOST if no
- * link is connected. */
+ * last one begun; the entries get the socket, the error and, in place of -1, the token of each.
+ * Fails with SRT_ECONNLOST if no link is connected.
+ *
+ * The library calls a lost link again by itself while another one is connected. A call with the
+ * same address and token takes the place of the library's, or its link. A group that has lost all
+ * its links is SRTS_BROKEN and can be called again. */
 SRT_API int srt_connect_group(SRTSOCKET group, SRT_SOCKGROUPCONFIG name[], int arraysize);
 
 /* ---- The log ---- */

@@ -15,7 +15,7 @@ use super::connecting::is_group;
 use super::input::Input;
 use super::states::{CLOSED, CONNECTED, INIT, LISTENING, OPENED};
 use super::verdict::{
-    ASYNCRCV, ASYNCSND, CONNLOST, INVALMSGAPI, INVPARAM, INVSOCK, LARGEMSG, NOCONN, PEERERR,
+    ASYNCRCV, ASYNCSND, CONNLOST, INVALMSGAPI, INVOP, INVPARAM, INVSOCK, LARGEMSG, NOCONN, PEERERR,
     TIMEOUT, begin, judge, judge_quiet,
 };
 
@@ -118,6 +118,8 @@ impl World {
         let documented = [
             INVPARAM,
             INVSOCK,
+            // A link of a group.
+            INVOP,
             NOCONN,
             CONNLOST,
             INVALMSGAPI,
@@ -176,7 +178,7 @@ impl World {
             }
         };
         let documented =
-            [INVPARAM, INVSOCK, NOCONN, CONNLOST, INVALMSGAPI, LARGEMSG, ASYNCRCV, TIMEOUT];
+            [INVPARAM, INVSOCK, INVOP, NOCONN, CONNLOST, INVALMSGAPI, LARGEMSG, ASYNCRCV, TIMEOUT];
         let error = judge("srt_recvmsg2", received, &documented);
         assert!(received <= len.max(0), "{received} bytes came into {len}");
         self.reached.received += u32::from(received > 0);

@@ -22,7 +22,7 @@ use differences::Accepted;
 use interop::{Folder, Tool, have_all, skip};
 use library::Library;
 use programs::Programs;
-use rows::Rows;
+use rows::{Rows, recorded};
 use run::run_all;
 
 /// The version whose habits the accepted differences are differences from.
@@ -60,13 +60,19 @@ fn compare(
     folder: &Folder,
 ) -> Comparison {
     let names: Vec<&str> = programs.names().collect();
-    let mut theirs = run_all(programs, &names, libsrt, folder, AT_ONCE);
+    let recorded = recorded(&source());
+    let is_recorded = |name: &&str| recorded.keys().any(|key| key.program == **name);
+    let run_here: Vec<&str> = names.iter().copied().filter(|name| !is_recorded(name)).collect();
+    let mut theirs = run_all(programs, &run_here, libsrt, folder, AT_ONCE);
+    theirs.extend(recorded.clone());
     let mut own = run_all(programs, &names, ours, folder, AT_ONCE);
     for _ in 0..REPEATS {
         let comparison = Comparison::of(&theirs, &own);
         let suspects = comparison.programs_with_problems(accepted);
         let suspects: Vec<&str> = suspects.iter().map(String::as_str).collect();
-        replace(&mut theirs, run_all(programs, &suspects, libsrt, folder, 1));
+        let run_here: Vec<&str> =
+            suspects.iter().copied().filter(|name| !is_recorded(name)).collect();
+        replace(&mut theirs, run_all(programs, &run_here, libsrt, folder, 1));
         replace(&mut own, run_all(programs, &suspects, ours, folder, 1));
     }
     Comparison::of(&theirs, &own)

@@ -60,7 +60,9 @@ fn introduction(page: &mut String) {
          call prints a row: the returned value, the error, the socket's state and its readiness. \
          The programs run on Debian's libsrt {LIBSRT} and on Punctual's C library, and each row is \
          the same on both or listed here, with the reason. A line stands for all situations with \
-         the same answers. The test that compares them writes this page: \
+         the same answers. The program bonding is about groups of links, which Debian's libsrt \
+         does not have: its rows are compared with a record of libsrt 1.5.5, built with bonding. \
+         The test that compares them writes this page: \
          [how to run it](../crates/capi/conformance/README.md).\n\n"
     );
 }

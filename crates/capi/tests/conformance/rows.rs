@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
-use std::fmt;
+use std::path::Path;
+use std::{fmt, fs};
 
 /// The name of a row: the program, the function of libsrt's that it calls, and the situation.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -52,6 +53,25 @@ pub(crate) fn add_rows(rows: &mut Rows, program: &str, printed: &str) {
         let older = rows.insert(key.clone(), answer);
         assert!(older.is_none(), "{program} printed two rows of {key}");
     }
+}
+
+/// The rows of libsrt that are kept, by the names of the files: those of programs that need another
+/// libsrt than the installed one. They were printed once, by hand.
+///
+/// # Panics
+///
+/// If a file cannot be read, or as [`add_rows`].
+pub(crate) fn recorded(folder: &Path) -> Rows {
+    let mut rows = Rows::new();
+    for file in fs::read_dir(folder).expect("the folder can be read") {
+        let path = file.expect("the folder can be read").path();
+        if path.extension().is_some_and(|it| it == "rows") {
+            let program = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let printed = fs::read_to_string(&path).expect("the record can be read");
+            add_rows(&mut rows, &program, &printed);
+        }
+    }
+    rows
 }
 
 fn parse(program: &str, line: &str) -> Option<(Key, Answer)> {

@@ -112,6 +112,11 @@ impl Options {
         }
         let row = row(number).filter(|row| row.access != Access::Read);
         let row = row.filter(|row| (row.valid)(&value)).ok_or(Code::InvalidParameter)?;
+        if number == OptionNumber::GROUPMINSTABLETIMEO
+            && value.number() > self.number(OptionNumber::PEERIDLETIMEO)
+        {
+            return Err(Code::InvalidParameter);
+        }
         let value = self.rounded(number, value)?;
         match number {
             OptionNumber::LATENCY => {
@@ -156,6 +161,11 @@ impl Options {
     /// Whether it carries live messages.
     pub(crate) fn is_live(&self) -> bool {
         self.get(OptionNumber::CONGESTION).is_some_and(|value| value.bytes() == b"live")
+    }
+
+    /// Whether a passphrase is set.
+    pub(crate) fn has_passphrase(&self) -> bool {
+        self.set.get(&OptionNumber::PASSPHRASE).is_some_and(|it| !it.bytes().is_empty())
     }
 
     fn set_own(&mut self, own: &'static OwnRow, value: Value) -> Result<(), Code> {

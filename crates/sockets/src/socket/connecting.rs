@@ -7,6 +7,7 @@ use std::sync::Arc;
 use punctual::CloseReason;
 
 use super::link::Carrier;
+use super::state::FailedKeys;
 use super::{Socket, Stage};
 use crate::code::{Code, Failure};
 use crate::library::Library;
@@ -89,7 +90,7 @@ impl Caller<'_> {
         let meets = state.options.is_on(OptionNumber::RENDEZVOUS);
         match state.stage {
             Stage::Init if meets => return Err(Code::RendezvousUnbound.into()),
-            Stage::Init => self.0.open(&mut state, any_address(remote))?,
+            Stage::Init => self.0.open_for_call(&mut state, remote)?,
             Stage::Opened => {}
             Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
             _ => return Err(Code::Connected.into()),
@@ -110,6 +111,7 @@ impl Caller<'_> {
         connection.watch(self.0.watcher());
         let carrier = Carrier::Connection(connection);
         state.stage = Stage::Connecting(Connecting { carrier, blocks, remote });
+        state.failed_keys = FailedKeys::default();
         self.0.note_reject_reason(0);
         self.0.core.note_opened();
         Ok(())
@@ -124,8 +126,9 @@ impl Caller<'_> {
                 match &state.stage {
                     Stage::Connecting(_) => {}
                     Stage::Closed(_) => return Err(Code::ClosedWhileConnecting.into()),
+                    Stage::Connected => return Ok(()),
                     // It may have been established, and have ended since.
-                    _ if self.0.core.link().is_some() => return Ok(()),
+                    _ if self.0.core.link().is_some() && state.members.is_none() => return Ok(()),
                     _ => {
                         let failure = state.failure.take();
                         return Err(failure.unwrap_or(Code::ConnectionFailed.into()));
@@ -247,6 +250,26 @@ mod tests {
         let waiting = listener(&library, &[]);
         library.connect(caller, waiting.address).unwrap();
         assert_eq!(library.state(caller), SocketState::Connected);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_caller_that_refuses_a_wrong_passphrase_reads_that_it_is_wrong() {
+        let library = Library::start().unwrap();
+        let passphrase = |id, text: &str| {
+            let text = crate::Value::Text(text.as_bytes().to_vec());
+            library.set_option(id, OptionNumber::PASSPHRASE, text).unwrap();
+        };
+        let waiting = library.create_socket();
+        set(&library, waiting, &[(OptionNumber::ENFORCEDENCRYPTION, 0)]);
+        passphrase(waiting, "passphrase of one");
+        let address = crate::testing::listen(&library, waiting).address;
+        let caller = library.create_socket();
+        passphrase(caller, "passphrase of another");
+        assert_fails(library.connect(caller, address), Code::ConnectionRejected);
+        for state in [OptionNumber::SNDKMSTATE, OptionNumber::RCVKMSTATE, OptionNumber::KMSTATE] {
+            assert_eq!(library.option(caller, state).unwrap(), crate::Value::Int(4));
+        }
         library.shut_down();
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Core {
     closed: AtomicBool,
     /// Whether the connection has ended.
     broken: AtomicBool,
+    /// Whether the socket is a group.
+    group: AtomicBool,
     /// The instant of binding, connecting or accepting, microseconds; 0 before.
     opened_at: AtomicU64,
 }
@@ -38,6 +40,7 @@ impl Core {
             link: OnceLock::new(),
             closed: AtomicBool::new(false),
             broken: AtomicBool::new(false),
+            group: AtomicBool::new(false),
             opened_at: AtomicU64::new(0),
         }
     }
@@ -60,6 +63,28 @@ impl Core {
     pub(super) fn connected(&self) -> Result<&Link, Failure> {
         let code = || if self.is_closed() { Code::ConnectionLost } else { Code::NotConnected };
         self.link.get().ok_or_else(|| code().into())
+    }
+
+    /// The socket is a group.
+    pub(super) fn note_group(&self) {
+        self.group.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the socket is a group.
+    pub(super) fn is_group(&self) -> bool {
+        self.group.load(Ordering::Relaxed)
+    }
+
+    /// The connection, to send by it.
+    ///
+    /// # Errors
+    ///
+    /// As [`connected`](Self::connected); a group without links counts as broken.
+    pub(super) fn connected_to_send(&self) -> Result<&Link, Failure> {
+        self.connected().map_err(|failure| match self.is_group() {
+            true => Code::ConnectionLost.into(),
+            false => failure,
+        })
     }
 
     /// Takes an established connection over. A socket connects once: a second connection would be
@@ -92,6 +117,12 @@ impl Core {
     /// The connection has ended.
     pub(super) fn note_broken(&self) {
         self.broken.store(true, Ordering::Relaxed);
+    }
+
+    /// A group that had lost all its links calls again.
+    pub(super) fn note_mended(&self) {
+        self.broken.store(false, Ordering::Relaxed);
+        self.readiness.mend(self.id);
     }
 
     /// The instant of binding, connecting or accepting, microseconds; 0 before.

@@ -1,15 +1,19 @@
 //! Groups: one stream over several links.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-use punctual::{Error, Group, GroupKind, GroupLink, LinkId, LinkReport, LinkState};
+use punctual::{CallId, Error, Group, GroupKind, GroupLink, LinkConnection, LinkId};
 
 use super::connecting::{Caller, Connecting, any_address, connect_code};
-use super::link::{Carrier, Link};
+use super::link::{Carrier, GroupSlot, Link};
+use super::members::{Call, Changes, MemberInfo, Members, Place};
 use super::{Socket, SocketState, Stage, State};
 use crate::code::{Code, Failure};
 use crate::events::Events;
-use crate::options::OptionNumber;
+use crate::library::Library;
+use crate::options::{OptionNumber, Options};
 use crate::readiness::now;
 
 /// libsrt's number of broadcast groups.
@@ -28,175 +32,21 @@ pub struct LinkCall {
     pub remote: SocketAddr,
     /// The weight of the link.
     pub weight: u16,
-    /// A number of the program's own; -1 for none.
+    /// A number of the program's own; -1 for one of the library's.
     pub token: i32,
     /// Options of this link alone.
     pub options: Vec<(OptionNumber, crate::Value)>,
 }
 
-/// The state of a link of a group: libsrt's `SRT_MEMBERSTATUS`.
+/// A call that was begun.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[repr(i32)]
-pub enum MemberState {
-    /// Not connected yet.
-    Pending = 0,
-    /// On standby.
-    Idle = 1,
-    /// Carries the stream.
-    Running = 2,
-    /// Failed, or has ended.
-    Broken = 3,
-}
-
-/// A link of a group.
-#[derive(Clone, Debug)]
-pub struct MemberInfo {
-    /// The number of its socket.
+pub struct StartedCall {
+    /// The number of the link's socket; -1 without one.
     pub id: i32,
-    /// The peer's address.
-    pub remote: SocketAddr,
-    /// The state of its socket.
-    pub socket: SocketState,
-    /// The weight of the link.
-    pub weight: u16,
-    /// The state of the link.
-    pub state: MemberState,
-    /// The program's own number; -1 for none.
+    /// The token of the link.
     pub token: i32,
-    /// The error of the call; [`Code::Success`] without one.
+    /// The error; [`Code::Success`] without one.
     pub error: Code,
-}
-
-/// The links of a group, with their numbers.
-#[derive(Debug)]
-pub(super) struct Members {
-    kind: GroupKind,
-    group: Option<Group>,
-    members: Vec<Member>,
-}
-
-#[derive(Debug)]
-struct Member {
-    id: i32,
-    link: Option<LinkId>,
-    remote: SocketAddr,
-    weight: u16,
-    token: i32,
-    error: Option<Code>,
-}
-
-impl Members {
-    /// The links of a group of this kind that does not call yet.
-    pub(super) const fn new(kind: GroupKind) -> Self {
-        Self { kind, group: None, members: Vec::new() }
-    }
-
-    /// The group, once it was opened.
-    pub(super) const fn group(&self) -> Option<&Group> {
-        self.group.as_ref()
-    }
-
-    /// The number of the kind of the group.
-    pub(super) const fn kind_number(&self) -> i32 {
-        match self.kind {
-            GroupKind::Broadcast => BROADCAST,
-            GroupKind::Backup => BACKUP,
-            GroupKind::Balance => BALANCE,
-        }
-    }
-
-    /// Adds a link that is called. Returns the numbers of the calls that failed before and are
-    /// repeated by it: a program that calls again and again needs to know of the last failure
-    /// alone.
-    fn add(&mut self, member: Member) -> Vec<i32> {
-        let (remote, token) = (member.remote, member.token);
-        let is_repeated = |it: &mut Member| {
-            let failed = it.link.is_none() && it.error.is_some();
-            failed && it.remote == remote && it.token == token
-        };
-        let repeated = self.members.extract_if(.., is_repeated).map(|it| it.id).collect();
-        self.members.push(member);
-        repeated
-    }
-
-    /// Removes a link. Returns its number in the group, if it has one; `None` if it is unknown.
-    fn remove(&mut self, id: i32) -> Option<Option<LinkId>> {
-        let index = self.members.iter().position(|member| member.id == id)?;
-        Some(self.members.remove(index).link)
-    }
-
-    /// Notes the result of a call. Returns the peer's address and the token of the link.
-    fn note(
-        &mut self,
-        id: i32,
-        link: Option<LinkId>,
-        error: Option<Code>,
-    ) -> Option<(SocketAddr, i32)> {
-        if let Some(link) = link {
-            self.assign(id, link);
-        }
-        let member = self.members.iter_mut().find(|it| it.id == id)?;
-        member.error = error;
-        Some((member.remote, member.token))
-    }
-
-    /// Takes over the reports of all links of the group. A link that called this end gets a
-    /// `number`. Returns the links that are there, and the numbers of the links that have
-    /// ended: they are gone, as in libsrt.
-    fn follow(
-        &mut self,
-        mut reports: Vec<LinkReport>,
-        number: impl Fn() -> Option<i32>,
-    ) -> (Vec<MemberInfo>, Vec<i32>) {
-        for report in &reports {
-            if self.find(report).is_none()
-                && let Some(id) = number()
-            {
-                let (link, remote) = (Some(report.id), report.remote);
-                let weight = report.weight;
-                self.members.push(Member { id, link, remote, weight, token: -1, error: None });
-            }
-        }
-        let (mut infos, mut ended) = (Vec::new(), Vec::new());
-        self.members.retain(|member| {
-            let report = reports.iter().position(|it| Some(it.id) == member.link);
-            let report = report.map(|index| reports.swap_remove(index));
-            let is_there = report.is_some() || member.link.is_none();
-            if is_there {
-                infos.push(member.info(report.as_ref()));
-            } else {
-                ended.push(member.id);
-            }
-            is_there
-        });
-        (infos, ended)
-    }
-
-    /// Whether no link can come any more: each has failed.
-    fn all_have_failed(&self) -> bool {
-        self.members.iter().all(|member| member.error.is_some())
-    }
-
-    /// Notes the link of a member. A report may have come before, and was taken for another member
-    /// with the same address: they change places.
-    fn assign(&mut self, id: i32, link: LinkId) {
-        let Some(member) = self.members.iter_mut().find(|it| it.id == id) else { return };
-        let guessed = member.link.replace(link);
-        let other = self.members.iter_mut().find(|it| it.id != id && it.link == Some(link));
-        if let Some(other) = other {
-            other.link = guessed;
-        }
-    }
-
-    /// The member that a report is about.
-    fn find(&mut self, report: &LinkReport) -> Option<&mut Member> {
-        let by_link = self.members.iter().position(|it| it.link == Some(report.id));
-        let is_candidate = |it: &Member| it.link.is_none() && it.remote == report.remote;
-        let index = by_link.or_else(|| self.members.iter().position(is_candidate))?;
-        let member = &mut self.members[index];
-        member.link = Some(report.id);
-        Some(member)
-    }
 }
 
 /// The kind of a group by its number.
@@ -209,6 +59,18 @@ pub(crate) const fn kind(number: i32) -> Option<GroupKind> {
     }
 }
 
+/// The number of a kind of groups.
+pub(super) const fn kind_number(kind: GroupKind) -> i32 {
+    match kind {
+        GroupKind::Broadcast => BROADCAST,
+        GroupKind::Backup => BACKUP,
+        GroupKind::Balance => BALANCE,
+    }
+}
+
+/// The last token that the library gave to a link for which the program had none.
+static TOKENS: AtomicI32 = AtomicI32::new(1_000_000);
+
 /// The links of a socket that is a group.
 #[derive(Debug)]
 pub(crate) struct GroupLinks<'a>(pub(super) &'a Socket);
@@ -219,20 +81,29 @@ impl GroupLinks<'_> {
     pub(crate) fn connect(
         &self,
         calls: &[LinkCall],
-        started: &mut Vec<(i32, Code)>,
+        started: &mut Vec<StartedCall>,
     ) -> Result<i32, Failure> {
         if calls.is_empty() {
             return Err(Code::InvalidParameter.into());
         }
         let group = self.open()?;
         for call in calls {
-            let begun = self.begin(&group, call);
-            started.push(begun.map_or_else(|failure| (-1, failure.code), |id| (id, Code::Success)));
+            let token = match call.token {
+                NONE => TOKENS.fetch_add(1, Ordering::Relaxed).max(0),
+                token => token,
+            };
+            let begun = self.begin(&group, call, token);
+            started.push(begun.map_or_else(
+                |failure| StartedCall { id: -1, token, error: failure.code },
+                |(id, token)| StartedCall { id, token, error: Code::Success },
+            ));
         }
-        let last = started.iter().rev().find(|(_, code)| *code == Code::Success);
-        let Some(&(last, _)) = last else { return Err(Code::ConnectionLost.into()) };
+        let last = started.iter().rev().find(|call| call.error == Code::Success);
+        let Some(&StartedCall { id: last, .. }) = last else {
+            return Err(Code::ConnectionLost.into());
+        };
         self.0.follow_phase();
-        if !self.0.core.settings.receive_blocks() || self.0.core.link().is_some() {
+        if !self.0.core.settings.receive_blocks() || self.0.state() == SocketState::Connected {
             return Ok(last);
         }
         Caller(self.0).await_answer().map_err(|_| Failure::from(Code::ConnectionLost))?;
@@ -247,155 +118,205 @@ impl GroupLinks<'_> {
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Result<i32, Failure> {
-        let call = LinkCall { local, remote, weight: 0, token: -1, options: Vec::new() };
+        let call = LinkCall { local, remote, weight: 0, token: NONE, options: Vec::new() };
         self.connect(&[call], &mut Vec::new())
     }
 
-    /// The group of links, opened if it is not.
+    /// The group of links, opened if it is not, or if it has lost all its links.
     fn open(&self) -> Result<Group, Failure> {
         let mut state = self.0.lock();
         let blocks = self.0.core.settings.receive_blocks();
         let State { stage, options, members, .. } = &mut *state;
         let members = members.as_mut().ok_or(Code::InvalidParameter)?;
-        match (&*stage, &members.group) {
+        match (&*stage, members.slot()) {
             (Stage::Closed(_), _) => return Err(Code::InvalidSocket.into()),
-            (_, Some(group)) => return Ok(group.clone()),
-            _ => {}
+            (Stage::Broken(_), _) | (_, None) => {}
+            (_, Some(slot)) => return Ok(slot.get()),
         }
         let config = options.config().map_err(|_| Code::InvalidParameter)?;
         let library = self.0.library()?;
         let _runtime = library.runtime().enter();
         let opened = Group::open(members.kind, config).map_err(|_| Code::InvalidParameter)?;
         opened.watch(self.0.watcher());
-        members.group = Some(opened.clone());
-        let (carrier, remote) = (Carrier::Group(opened.clone()), any_address_of_v4());
+        let (slot, before) = match members.slot() {
+            Some(slot) => (slot.clone(), Some(slot.replace(opened.clone()))),
+            None => (GroupSlot::new(opened.clone()), None),
+        };
+        members.set_slot(slot.clone());
+        let forgotten = members.clear();
+        let (carrier, remote) = (Carrier::Group(slot), any_address_of_v4());
+        self.0.core.set_link(Link::new(carrier.clone()));
+        self.0.core.note_mended();
         *stage = Stage::Connecting(Connecting { carrier, blocks, remote });
         drop(state);
+        before.iter().for_each(Group::begin_close);
+        forgotten.iter().for_each(|socket| socket.close_behind());
         self.0.core.note_opened();
         Ok(opened)
     }
 
-    /// Begins the call over one link. Returns its number.
-    fn begin(&self, group: &Group, call: &LinkCall) -> Result<i32, Failure> {
+    /// Begins the call over one link. Returns the number of its socket and its token.
+    fn begin(&self, group: &Group, call: &LinkCall, token: i32) -> Result<(i32, i32), Failure> {
         let library = self.0.library()?;
-        let id = library.reserve_number(self.0.core.id());
+        let is_named = call.token != NONE;
         let mut state = self.0.lock();
         let mut options = state.options.clone();
         for (number, value) in &call.options {
             options.set(*number, value.clone())?;
         }
+        // Without options of its own, a link follows those of the group.
+        let config = options.config().map_err(|_| Code::InvalidParameter)?;
+        let config = (!call.options.is_empty()).then_some(config);
         let local = call.local.unwrap_or_else(|| any_address(call.remote));
-        let link = GroupLink {
-            remote: call.remote,
-            port: options.port_config(local),
-            weight: call.weight,
-        };
-        let (remote, weight, token) = (call.remote, call.weight, call.token);
+        let port = options.port_config(local);
+        let (remote, weight) = (call.remote, call.weight);
         let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
-        let repeated = members.add(Member { id, link: None, remote, weight, token, error: None });
+        let freed = match members.place(remote, is_named.then_some(token)) {
+            Place::New => None,
+            Place::Taken(id, token) => return Ok((id, token)),
+            Place::Freed(id, socket) => Some((id, socket)),
+        };
         drop(state);
-        library.forget_links(repeated);
+        if let Some((id, failed)) = freed {
+            group.end_call(id);
+            failed.iter().for_each(|socket| socket.close_behind());
+        }
+        let link = GroupLink { remote, port, weight };
         let runtime = library.runtimes().for_port();
         let entered = runtime.enter();
-        let attempt = group.add_link(link);
+        let mut state = self.0.lock();
+        if matches!(state.stage, Stage::Closed(_)) {
+            return Err(Code::InvalidSocket.into());
+        }
+        let (id, attempt) = group.begin_call(link, config);
         drop(entered);
+        let socket = self.new_link(&library, &state.options);
+        let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
+        members.begin(Call { id, remote, weight, token, is_named }, Arc::clone(&socket));
+        drop(state);
         if let Some(this) = self.0.this.upgrade() {
             library.runtime().spawn(async move {
                 let result = attempt.await.unwrap_or(Err(Error::Stopped));
-                GroupLinks(&this).note(id, result);
+                match result {
+                    Ok(_) => this.follow_phase(),
+                    Err(error) => GroupLinks(&this).note_failure(id, &error),
+                }
             });
         }
-        Ok(id)
+        Ok((socket.id(), token))
     }
 
-    /// Takes in the result of the first call over a link.
-    fn note(&self, id: i32, result: Result<LinkId, Error>) {
+    /// A socket for a link of the group.
+    fn new_link(&self, library: &Arc<Library>, options: &Options) -> Arc<Socket> {
+        let socket = library.add_socket(options.clone(), false);
+        socket.become_link(self.0.id());
+        socket
+    }
+
+    /// Takes in that the first call over a link has failed.
+    fn note_failure(&self, call: CallId, error: &Error) {
+        let code = link_code(error);
         let mut state = self.0.lock();
         let hook = state.connect_hook.clone();
         let Some(members) = &mut state.members else { return };
-        let code = result.as_ref().err().map(link_code);
-        let Some((remote, token)) = members.note(id, result.ok(), code) else { return };
-        let all_failed = members.all_have_failed();
-        let group = members.group.clone();
-        let failed = all_failed && matches!(state.stage, Stage::Connecting(_));
+        let Some((socket, remote, token)) = members.fail(call, code) else { return };
+        let slot = members.slot().cloned();
+        let failed = members.all_have_failed() && matches!(state.stage, Stage::Connecting(_));
         if failed {
             state.stage = Stage::Broken(now());
             state.failure = Some(Code::ConnectionLost.into());
+            self.0.core.note_broken();
         }
         drop(state);
-        if let (Some(code), Some(hook), Ok(library)) = (code, hook, self.0.library()) {
-            hook.run(&library, id, code, remote, Some(token));
+        socket.fail_as_link();
+        if let (Some(hook), Ok(library)) = (hook, self.0.library()) {
+            hook.run(&library, socket.id(), code, remote, Some(token));
         }
         if failed {
-            if let Some(group) = group {
-                group.begin_close();
+            if let Some(slot) = slot {
+                slot.get().begin_close();
             }
             self.0.core.raise(Events::BROKEN);
         }
     }
 
+    /// Takes over what has become of the links.
+    pub(super) fn follow(&self) {
+        let library = self.0.library().ok();
+        let mut state = self.0.lock();
+        let State { stage, options, members, .. } = &mut *state;
+        let Some(members) = members.as_mut().filter(|_| !matches!(stage, Stage::Closed(_))) else {
+            return;
+        };
+        let Some(slot) = members.slot() else { return };
+        let present: Vec<LinkConnection> = slot.get().connections();
+        let new = || library.as_ref().map(|library| self.new_link(library, options));
+        let Changes { joined, lost } = members.follow(present, new);
+        drop(state);
+        for (socket, connection) in joined {
+            socket.connect_as_link(connection);
+        }
+        if !lost.is_empty() {
+            self.0.readiness().flash(self.0.id(), Events::UPDATE);
+        }
+        lost.iter().for_each(|socket| socket.follow_phase());
+    }
+
     /// The links of the group.
     pub(crate) fn list(&self) -> Vec<MemberInfo> {
-        let group = self.0.core.link().and_then(Link::group).cloned();
+        self.follow();
         let mut state = self.0.lock();
-        let Some(members) = &mut state.members else { return Vec::new() };
-        let group = group.or_else(|| members.group.clone());
-        let reports = group.map(|group| group.links()).unwrap_or_default();
-        let library = self.0.library().ok();
-        let number = || library.as_ref().map(|library| library.reserve_number(self.0.id()));
-        let (infos, ended) = members.follow(reports, number);
-        drop(state);
-        if let Some(library) = library {
-            library.forget_links(ended);
-        }
-        infos
+        state.members.as_mut().map(Members::list).unwrap_or_default()
     }
 
-    /// Closes a link; the group does not call over it again.
-    pub(crate) fn close(&self, id: i32) {
-        let group = self.0.core.link().and_then(Link::group).cloned();
+    /// The socket of the first link that is established.
+    pub(super) fn first(&self) -> Option<Arc<Socket>> {
+        let state = self.0.lock();
+        let mut sockets = state.members.as_ref()?.sockets();
+        sockets.find(|socket| socket.is_link_up()).cloned()
+    }
+
+    /// A link is to be closed: the group does not call over it again.
+    pub(crate) fn remove(&self, id: i32) {
         let mut state = self.0.lock();
         let Some(members) = &mut state.members else { return };
-        let group = group.or_else(|| members.group.clone());
-        let Some(link) = members.remove(id) else { return };
+        let slot = members.slot().cloned();
+        let Some((call, link)) = members.remove(id) else { return };
         drop(state);
-        if let Ok(library) = self.0.library() {
-            library.forget_links([id]);
+        if let Some(group) = slot.map(|slot| slot.get()) {
+            call.into_iter().for_each(|call| group.end_call(call));
+            link.into_iter().for_each(|link| group.remove_link(link));
         }
-        if let (Some(group), Some(link)) = (group, link) {
-            group.remove_link(link);
+        self.0.readiness().flash(self.0.id(), Events::UPDATE);
+    }
+
+    /// A link is being accepted, perhaps of this group: its socket is known at
+    /// [`end_admission`](Self::end_admission) alone.
+    pub(super) fn begin_admission(&self) {
+        if let Some(members) = &mut self.0.lock().members {
+            members.begin_admission();
         }
     }
 
-    /// The state of a link's socket.
-    pub(crate) fn state(&self, id: i32) -> SocketState {
-        let member = self.list().into_iter().find(|member| member.id == id);
-        member.map_or(SocketState::Nonexistent, |member| member.socket)
+    /// The link has been accepted, or not.
+    pub(super) fn end_admission(&self) {
+        if let Some(members) = &mut self.0.lock().members {
+            members.end_admission();
+        }
+        self.0.follow_phase();
     }
-}
 
-impl Member {
-    fn info(&self, report: Option<&LinkReport>) -> MemberInfo {
-        let (socket, state) = match (report.map(|report| report.state), self.error) {
-            (Some(LinkState::Gone), _) => (SocketState::Broken, MemberState::Broken),
-            (Some(LinkState::Joining), _) | (None, None) => {
-                (SocketState::Connecting, MemberState::Pending)
-            }
-            (Some(LinkState::Idle), _) => (SocketState::Connected, MemberState::Idle),
-            (Some(_), _) => (SocketState::Connected, MemberState::Running),
-            (None, Some(_)) => (SocketState::Broken, MemberState::Broken),
-        };
-        MemberInfo {
-            id: self.id,
-            remote: report.map_or(self.remote, |report| report.remote),
-            socket,
-            weight: self.weight,
-            state,
-            token: self.token,
-            error: self.error.unwrap_or(Code::Success),
+    /// This link was accepted, with the socket that was made for it.
+    pub(super) fn admit(&self, link: LinkId, remote: SocketAddr, socket: &Arc<Socket>) {
+        socket.become_link(self.0.id());
+        if let Some(members) = &mut self.0.lock().members {
+            members.admit(link, remote, Arc::clone(socket));
         }
     }
 }
+
+/// Stands for a token that the program does not choose.
+const NONE: i32 = -1;
 
 /// The error of a link that could not be made.
 fn link_code(error: &Error) -> Code {
@@ -412,11 +333,14 @@ fn any_address_of_v4() -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use punctual::Phase;
 
     use super::*;
     use crate::testing::{any_port, assert_fails, listener, receive, send, set, until};
-    use crate::{Library, Value};
+    use crate::{ConnectHook, ListenHook, MemberState, Value, Wanted};
 
     /// Options of both ends: links join a group, and messages are due at once.
     const OPTIONS: [(OptionNumber, i32); 2] =
@@ -424,21 +348,6 @@ mod tests {
 
     fn call(remote: SocketAddr, weight: u16, token: i32) -> LinkCall {
         LinkCall { local: None, remote, weight, token, options: Vec::new() }
-    }
-
-    #[test]
-    fn a_call_that_is_repeated_replaces_the_one_that_failed() {
-        let mut members = Members::new(GroupKind::Broadcast);
-        let remote = any_port();
-        let called = |id, token| Member { id, link: None, remote, weight: 0, token, error: None };
-        assert_eq!(members.add(called(1, 7)), []);
-        assert_eq!(members.note(1, None, Some(Code::NoServer)), Some((remote, 7)));
-        assert!(members.all_have_failed());
-        assert_eq!(members.add(called(2, 8)), [], "another link");
-        assert_eq!(members.add(called(3, 7)), [1]);
-        assert_eq!((members.remove(1), members.remove(3)), (None, Some(None)));
-        let (infos, ended) = members.follow(Vec::new(), || None);
-        assert_eq!((infos.len(), infos[0].id, ended), (1, 2, vec![]));
     }
 
     /// A group of this kind that calls over each of these links.
@@ -449,37 +358,91 @@ mod tests {
         group
     }
 
-    fn until_all_are(library: &Library, group: i32, states: &[MemberState]) -> Vec<MemberInfo> {
+    /// Waits until the links with these tokens are there and have these states.
+    #[track_caller]
+    fn until_links_are(
+        library: &Library,
+        group: i32,
+        links: &[(i32, MemberState)],
+    ) -> Vec<MemberInfo> {
         until("the links have their states", || {
             let mut members = library.members(group).unwrap();
             members.sort_by_key(|member| member.token);
-            let is_so = members.iter().map(|it| it.state).eq(states.iter().copied());
+            let is_so = members.iter().map(|it| (it.token, it.state)).eq(links.iter().copied());
             is_so.then_some(members)
         })
     }
 
+    fn silent() -> (std::net::UdpSocket, SocketAddr) {
+        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let address = silent.local_addr().unwrap();
+        (silent, address)
+    }
+
+    /// Two ends of a group whose links have the tokens 1 and 2 at the caller.
+    struct Ends {
+        library: Arc<Library>,
+        listener: i32,
+        address: SocketAddr,
+        caller: i32,
+        accepted: i32,
+    }
+
+    impl Ends {
+        fn of(kind: i32) -> Self {
+            let library = Library::start().unwrap();
+            let waiting = listener(&library, &OPTIONS);
+            let links = [1, 2].map(|token| call(waiting.address, 0, token));
+            let caller = calling(&library, kind, &links);
+            let (accepted, _) = library.accept(waiting.id).unwrap();
+            let ends =
+                Self { library, listener: waiting.id, address: waiting.address, caller, accepted };
+            until_links_are(&ends.library, caller, &[1, 2].map(|it| (it, MemberState::Idle)));
+            until("the other end has both", || {
+                (ends.library.members(accepted).unwrap().len() == 2).then_some(())
+            });
+            ends
+        }
+
+        /// The numbers of the link with this token, at the caller and at the other end.
+        fn link(&self, token: i32) -> (i32, i32) {
+            let members = self.library.members(self.caller).unwrap();
+            let own = members.iter().find(|it| it.token == token).unwrap().id;
+            let local = self.library.local_address(own).unwrap();
+            let theirs = self.library.members(self.accepted).unwrap();
+            let theirs = theirs.iter().find(|it| it.remote.port() == local.port()).unwrap();
+            (own, theirs.id)
+        }
+
+        /// The other end closes the link with this token at the caller.
+        fn lose(&self, token: i32) {
+            let (lost, theirs) = self.link(token);
+            self.library.close(theirs);
+            until("it is lost", || {
+                let members = self.library.members(self.caller).unwrap();
+                members.iter().all(|it| it.id != lost).then_some(())
+            });
+        }
+    }
+
     #[test]
     fn a_message_over_two_links_of_a_broadcast_group_arrives_once() {
-        let library = Library::start().unwrap();
-        let waiting = listener(&library, &OPTIONS);
-        let links = [1, 2].map(|token| call(waiting.address, 0, token));
-        let group = calling(&library, BROADCAST, &links);
-        let members = until_all_are(&library, group, &[MemberState::Running; 2]);
-        assert_eq!(members.iter().map(|it| it.token).collect::<Vec<_>>(), [1, 2]);
-        assert!(members.iter().all(|it| library.group_of(it.id) == Ok(group)));
-        let (accepted, _) = library.accept(waiting.id).unwrap();
-        assert!(Library::is_group_number(accepted));
+        let Ends { library, caller, accepted, .. } = Ends::of(BROADCAST);
         for text in [&b"one"[..], b"two", b"three"] {
-            send(&library, group, text);
+            send(&library, caller, text);
             assert_eq!(receive(&library, accepted).unwrap(), text);
         }
+        let members =
+            until_links_are(&library, caller, &[1, 2].map(|it| (it, MemberState::Running)));
+        assert!(members.iter().all(|it| library.group_of(it.id) == Ok(caller)));
         set(&library, accepted, &[(OptionNumber::RCVSYN, 0)]);
         assert_fails(receive(&library, accepted), Code::AgainReceive);
-        library.close(group);
+        library.close(caller);
         until("the other end hears of it", || {
             (library.state(accepted) == SocketState::Broken).then_some(())
         });
-        assert_fails(library.members(group), Code::InvalidParameter);
+        assert_fails(library.members(caller), Code::InvalidParameter);
+        assert!(members.iter().all(|it| library.state(it.id) == SocketState::Closed));
         library.shut_down();
     }
 
@@ -490,6 +453,8 @@ mod tests {
         let links = [(1, 1), (2, 2)].map(|(weight, token)| call(waiting.address, weight, token));
         let group = calling(&library, BACKUP, &links);
         let (accepted, _) = library.accept(waiting.id).unwrap();
+        // Neither carries anything before the first message.
+        until_links_are(&library, group, &[1, 2].map(|it| (it, MemberState::Idle)));
         until("the better link runs alone", || {
             send(&library, group, b"on time");
             let members = library.members(group).unwrap();
@@ -503,34 +468,224 @@ mod tests {
     }
 
     #[test]
+    fn the_programs_call_takes_the_place_of_that_of_the_library() {
+        let ends = Ends::of(BROADCAST);
+        let Ends { library, address, caller, .. } = &ends;
+        let both = [1, 2].map(|it| (it, MemberState::Idle));
+        for _ in 0..2 {
+            ends.lose(1);
+            // Before the library does.
+            library.connect_links(*caller, &[call(*address, 0, 1)], &mut Vec::new()).unwrap();
+            until_links_are(library, *caller, &both);
+        }
+        // The library would have called again by now.
+        let later = now() + Duration::from_millis(2_500);
+        until("the time passes", || {
+            assert!(library.members(*caller).unwrap().len() <= 2);
+            (now() > later).then_some(())
+        });
+        until_links_are(library, *caller, &both);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_link_that_was_called_again_keeps_its_token_and_can_be_taken() {
+        let ends = Ends::of(BROADCAST);
+        let Ends { library, address, caller, .. } = &ends;
+        ends.lose(2);
+        let both = [1, 2].map(|it| (it, MemberState::Idle));
+        let members = until_links_are(library, *caller, &both);
+        let called = |token| {
+            let mut started = Vec::new();
+            library.connect_links(*caller, &[call(*address, 0, token)], &mut started).unwrap();
+            started[0].id
+        };
+        assert_eq!(called(2), members[1].id);
+        assert_eq!(library.members(*caller).unwrap().len(), 2);
+        // Another call of the program's makes a further link.
+        assert_ne!(called(2), members[1].id);
+        assert_eq!(library.members(*caller).unwrap().len(), 3);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_link_without_a_token_gets_one_and_its_hook_is_told_of_it() {
+        let library = Library::start().unwrap();
+        let (_silent, address) = silent();
+        let group = library.create_group(BROADCAST).unwrap();
+        set(&library, group, &[(OptionNumber::RCVSYN, 0), (OptionNumber::CONNTIMEO, 50)]);
+        let (sender, told) = mpsc::channel();
+        let hook = ConnectHook::new(move |id, code, _, token| {
+            sender.send((id, code, token)).unwrap();
+        });
+        library.set_connect_hook(group, Some(hook)).unwrap();
+        let mut started = Vec::new();
+        let calls = [call(address, 0, -1), call(address, 0, -1)];
+        library.connect_links(group, &calls, &mut started).unwrap();
+        assert!(started.iter().all(|it| it.token >= 0) && started[0].token != started[1].token);
+        for _ in 0..2 {
+            let (id, code, token) = told.recv().unwrap();
+            let call = started.iter().find(|it| it.id == id).unwrap();
+            assert_eq!((code, token), (Code::NoServer, call.token));
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_link_is_a_socket() {
+        let ends = Ends::of(BROADCAST);
+        let (link, theirs) = ends.link(1);
+        let Ends { library, address, caller, accepted, .. } = ends;
+        assert_eq!(library.peer_address(link).unwrap(), address);
+        assert_eq!(library.local_address(theirs).unwrap(), address);
+        let set = library.create_event_set();
+        library.subscribe(set, link, Events::BROKEN).unwrap();
+        let wanted = Wanted { sockets: Events::BROKEN, room: usize::MAX, system: None };
+        let events = library.event_set(set).unwrap();
+        assert_eq!(events.wait(wanted, None).unwrap().sockets, [(link, Events::OUT)]);
+        send(&library, caller, b"on time");
+        assert_eq!(receive(&library, accepted).unwrap(), b"on time");
+        assert_eq!(library.statistics(link, false).unwrap().total.packets_sent_unique, 1);
+        library.set_option(link, OptionNumber::OHEADBW, Value::Int(11)).unwrap();
+        assert_eq!(library.option(link, OptionNumber::OHEADBW).unwrap(), Value::Int(11));
+        assert_eq!(library.option(link, OptionNumber::RCVLATENCY).unwrap(), Value::Int(0));
+        // Its messages are those of the group.
+        assert_fails(receive(&library, link), Code::InvalidOperation);
+        library.close(theirs);
+        until("its loss is an event", || {
+            let told = events.wait(wanted, None).unwrap().sockets;
+            told[0].1.any(Events::ERR).then_some(())
+        });
+        library.close(link);
+        assert_eq!(library.state(link), SocketState::Closed);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_further_link_and_a_lost_one_are_updates() {
+        let ends = Ends::of(BROADCAST);
+        let Ends { library, address, caller, accepted, listener } = &ends;
+        let wanted = Wanted { sockets: Events(0x1D), room: usize::MAX, system: None };
+        let watch = |id| {
+            let set = library.create_event_set();
+            library.subscribe(set, id, Events::IN | Events::ERR | Events::UPDATE).unwrap();
+            library.event_set(set).unwrap()
+        };
+        let [callers, own, theirs] = [*listener, *caller, *accepted].map(watch);
+        for token in [3, 4] {
+            let further = [call(*address, 0, token)];
+            library.connect_links(*caller, &further, &mut Vec::new()).unwrap();
+            let told = callers.wait(wanted, None).unwrap().sockets;
+            assert_eq!(told, [(*listener, Events::UPDATE)]);
+        }
+        ends.lose(1);
+        for (set, id) in [(&own, *caller), (&theirs, *accepted)] {
+            assert_eq!(set.wait(wanted, None).unwrap().sockets, [(id, Events::UPDATE)]);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_hook_decides_on_each_link_and_gets_its_socket() {
+        let library = Library::start().unwrap();
+        let waiting = library.create_socket();
+        set(&library, waiting, &OPTIONS);
+        let (sender, asked) = mpsc::channel();
+        let hook = ListenHook::new(move |id, _, _, _| {
+            sender.send(id).unwrap();
+            0
+        });
+        library.set_listen_hook(waiting, Some(hook)).unwrap();
+        let address = crate::testing::listen(&library, waiting).address;
+        let links = [1, 2].map(|token| call(address, 0, token));
+        calling(&library, BROADCAST, &links);
+        let (accepted, _) = library.accept(waiting).unwrap();
+        for _ in 0..2 {
+            let link = asked.recv().unwrap();
+            until("it is a link of the group", || {
+                (library.group_of(link) == Ok(accepted)).then_some(())
+            });
+            until("it is listed", || {
+                library.members(accepted).unwrap().iter().any(|it| it.id == link).then_some(())
+            });
+        }
+        library.shut_down();
+    }
+
+    #[test]
     fn a_link_that_fails_leaves_the_others_and_reports_its_error_once() {
         let library = Library::start().unwrap();
         let waiting = listener(&library, &OPTIONS);
-        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
-        let silent = silent.local_addr().unwrap();
+        let (_silent, silent) = silent();
         let links = [call(waiting.address, 0, 1), call(silent, 0, 2)];
         let group = calling(&library, BROADCAST, &links);
-        let states = [MemberState::Running, MemberState::Broken];
-        let members = until_all_are(&library, group, &states);
+        let states = [(1, MemberState::Idle), (2, MemberState::Broken)];
+        let members = until_links_are(&library, group, &states);
         assert_eq!(members[1].error, Code::NoServer);
         // Further calls of the same link take the place of the one that failed.
         library.connect_links(group, &[call(silent, 0, 2)], &mut Vec::new()).unwrap();
-        let members = until_all_are(&library, group, &states);
+        let members = until_links_are(&library, group, &states);
         assert_eq!(members.len(), 2);
         library.shut_down();
     }
 
     #[test]
-    fn a_group_of_which_every_link_fails_is_broken() {
+    fn a_group_of_which_every_link_fails_is_broken_and_can_call_again() {
         let library = Library::start().unwrap();
-        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let (_silent, silent) = silent();
         let group = library.create_group(BROADCAST).unwrap();
+        assert_eq!(library.state(group), SocketState::Broken, "it has no links");
         set(&library, group, &[(OptionNumber::CONNTIMEO, 100)]);
         let mut started = Vec::new();
-        let links = [call(silent.local_addr().unwrap(), 0, 1)];
+        let links = [call(silent, 0, 1)];
         assert_fails(library.connect_links(group, &links, &mut started), Code::ConnectionLost);
-        assert_eq!(library.state(group), SocketState::Broken);
-        assert_eq!(started.len(), 1);
+        assert_eq!((library.state(group), started.len()), (SocketState::Broken, 1));
+        let sent = library.send(group, b"lost", &mut Default::default());
+        assert_fails(sent, Code::ConnectionLost);
+        let waiting = listener(&library, &OPTIONS);
+        library.connect_links(group, &[call(waiting.address, 0, 1)], &mut Vec::new()).unwrap();
+        assert_eq!(library.state(group), SocketState::Connected);
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_group_that_has_lost_all_its_links_stays_broken_and_can_call_again() {
+        let Ends { library, listener, address, caller, accepted } = Ends::of(BROADCAST);
+        send(&library, caller, b"one");
+        assert_eq!(receive(&library, accepted).unwrap(), b"one");
+        library.close(accepted);
+        let is_broken = || library.state(caller) == SocketState::Broken;
+        until("it is broken", || is_broken().then_some(()));
+        let sent = library.send(caller, b"lost", &mut Default::default());
+        assert_fails(sent, Code::ConnectionLost);
+        // A single socket would be closed by then.
+        let later = now() + Duration::from_millis(2_500);
+        until("the time passes", || {
+            assert!(is_broken());
+            (now() > later).then_some(())
+        });
+        assert!(library.members(caller).unwrap().is_empty());
+        library.connect_links(caller, &[call(address, 0, 1)], &mut Vec::new()).unwrap();
+        let (again, _) = library.accept(listener).unwrap();
+        send(&library, caller, b"two");
+        assert_eq!(receive(&library, again).unwrap(), b"two");
+        library.shut_down();
+    }
+
+    #[test]
+    fn while_links_connect_there_is_no_room_to_send_yet() {
+        let library = Library::start().unwrap();
+        let (_silent, silent) = silent();
+        let group = library.create_group(BROADCAST).unwrap();
+        let sent = || library.send(group, b"early", &mut Default::default());
+        assert_fails(sent(), Code::ConnectionLost);
+        let unblocked = [(OptionNumber::RCVSYN, 0), (OptionNumber::SNDSYN, 0)];
+        set(&library, group, &unblocked);
+        set(&library, group, &[(OptionNumber::CONNTIMEO, 60_000)]);
+        library.connect_links(group, &[call(silent, 0, 1)], &mut Vec::new()).unwrap();
+        assert_eq!(library.state(group), SocketState::Connecting);
+        assert_fails(sent(), Code::AgainSend);
+        assert_fails(receive(&library, group), Code::NotConnected);
         library.shut_down();
     }
 
@@ -547,12 +702,58 @@ mod tests {
     }
 
     #[test]
-    fn an_option_can_be_set_while_a_group_is_connected() {
+    fn options_of_single_sockets_are_refused_on_a_group() {
         let library = Library::start().unwrap();
-        let waiting = listener(&library, &OPTIONS);
-        let group = calling(&library, BROADCAST, &[call(waiting.address, 0, 1)]);
-        let (accepted, _) = library.accept(waiting.id).unwrap();
+        let group = library.create_group(BROADCAST).unwrap();
+        let text = |text: &str| Value::Text(text.as_bytes().to_vec());
+        for (number, value) in [
+            (OptionNumber::RENDEZVOUS, Value::Bool(true)),
+            (OptionNumber::SENDER, Value::Bool(true)),
+            (OptionNumber::TSBPDMODE, Value::Bool(true)),
+            (OptionNumber::CONGESTION, text("live")),
+            (OptionNumber::TRANSTYPE, Value::Int(0)),
+            (OptionNumber::GROUPCONNECT, Value::Int(1)),
+            (OptionNumber::IPV6ONLY, Value::Int(1)),
+            (OptionNumber::BINDTODEVICE, text("lo")),
+            (OptionNumber::PACKETFILTER, text("fec,cols:10")),
+            (OptionNumber::GROUPMINSTABLETIMEO, Value::Int(5_001)),
+        ] {
+            let refused = library.set_option(group, number, value);
+            assert_fails(refused, Code::InvalidParameter);
+        }
+        let stable = OptionNumber::GROUPMINSTABLETIMEO;
+        library.set_option(group, OptionNumber::PEERIDLETIMEO, Value::Int(6_000)).unwrap();
+        library.set_option(group, stable, Value::Int(5_001)).unwrap();
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_group_has_the_key_state_and_the_first_number_of_its_first_link() {
+        let library = Library::start().unwrap();
+        let passphrase = |id| {
+            let text = Value::Text(b"passphrase of both".to_vec());
+            library.set_option(id, OptionNumber::PASSPHRASE, text).unwrap();
+        };
+        let waiting = library.create_socket();
+        set(&library, waiting, &OPTIONS);
+        passphrase(waiting);
+        let address = crate::testing::listen(&library, waiting).address;
+        let group = library.create_group(BROADCAST).unwrap();
+        passphrase(group);
+        assert_eq!(library.option(group, OptionNumber::ISN).unwrap(), Value::Int(-1));
+        library.connect_links(group, &[call(address, 0, 1)], &mut Vec::new()).unwrap();
+        let (accepted, _) = library.accept(waiting).unwrap();
         for id in [group, accepted] {
+            assert_eq!(library.option(id, OptionNumber::KMSTATE).unwrap(), Value::Int(2));
+            assert!(library.option(id, OptionNumber::ISN).unwrap().number() > 0);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn an_option_can_be_set_while_a_group_is_connected() {
+        let Ends { library, caller, accepted, .. } = Ends::of(BROADCAST);
+        for id in [caller, accepted] {
             library.set_option(id, OptionNumber::MAXBW, Value::Long(1_000_000)).unwrap();
             assert!(library.statistics(id, true).is_ok());
         }
@@ -562,32 +763,26 @@ mod tests {
     #[test]
     fn a_group_that_is_closed_before_it_is_connected_calls_no_more() {
         let library = Library::start().unwrap();
-        let silent = std::net::UdpSocket::bind(any_port()).unwrap();
+        let (_silent, silent) = silent();
         let group = library.create_group(BROADCAST).unwrap();
         set(&library, group, &[(OptionNumber::RCVSYN, 0), (OptionNumber::CONNTIMEO, 60_000)]);
-        let links = [call(silent.local_addr().unwrap(), 0, 1)];
-        library.connect_links(group, &links, &mut Vec::new()).unwrap();
+        library.connect_links(group, &[call(silent, 0, 1)], &mut Vec::new()).unwrap();
         let socket = library.find(group).unwrap();
-        let inner = socket.lock().members.as_ref().and_then(Members::group).cloned().unwrap();
+        let inner = socket.lock().members.as_ref().unwrap().slot().unwrap().get();
         library.close(group);
-        until("its calls are given up", || {
-            matches!(inner.phase(), punctual::Phase::Closed(_)).then_some(())
-        });
+        until("its calls are given up", || matches!(inner.phase(), Phase::Closed(_)).then_some(()));
         library.shut_down();
     }
 
     #[test]
     fn a_group_that_has_ended_gives_all_that_it_has() {
-        let library = Library::start().unwrap();
-        let waiting = listener(&library, &OPTIONS);
-        let group = calling(&library, BROADCAST, &[call(waiting.address, 0, 1)]);
-        let (accepted, _) = library.accept(waiting.id).unwrap();
+        let Ends { library, caller, accepted, .. } = Ends::of(BROADCAST);
         // More than one look at the group takes, so that a look meets its end.
         for _ in 0..200 {
-            send(&library, group, b"on time");
+            send(&library, caller, b"on time");
         }
         let mut received = 0;
-        library.close(group);
+        library.close(caller);
         while receive(&library, accepted).is_ok() {
             received += 1;
         }

@@ -1,6 +1,6 @@
 //! The established connection of a socket: one of its own, or a group of links.
 
-use std::sync::Weak;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use punctual::{
@@ -17,7 +17,28 @@ const LARGEST_PAYLOAD: usize = 1_456;
 #[derive(Clone, Debug)]
 pub(super) enum Carrier {
     Connection(Socket),
-    Group(Group),
+    Group(GroupSlot),
+}
+
+/// The place of a group. Once a group has lost all its links, another one can carry the stream of
+/// the same socket.
+#[derive(Clone, Debug)]
+pub(super) struct GroupSlot(Arc<Mutex<Group>>);
+
+impl GroupSlot {
+    pub(super) fn new(group: Group) -> Self {
+        Self(Arc::new(Mutex::new(group)))
+    }
+
+    /// The present group.
+    pub(super) fn get(&self) -> Group {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts another group in the place. Returns the one before.
+    pub(super) fn replace(&self, group: Group) -> Group {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), group)
+    }
 }
 
 impl Carrier {
@@ -25,7 +46,7 @@ impl Carrier {
     pub(super) fn phase(&self) -> Phase {
         match self {
             Self::Connection(socket) => socket.phase(),
-            Self::Group(group) => group.phase(),
+            Self::Group(slot) => slot.get().phase(),
         }
     }
 
@@ -33,7 +54,7 @@ impl Carrier {
     pub(super) fn watch(&self, watcher: Weak<dyn Watcher>) {
         match self {
             Self::Connection(socket) => socket.watch(watcher),
-            Self::Group(group) => group.watch(watcher),
+            Self::Group(slot) => slot.get().watch(watcher),
         }
     }
 
@@ -41,7 +62,7 @@ impl Carrier {
     pub(super) fn was_connected(&self) -> bool {
         match self {
             Self::Connection(socket) => socket.was_connected(),
-            Self::Group(group) => group.was_connected(),
+            Self::Group(slot) => slot.get().was_connected(),
         }
     }
 }
@@ -104,11 +125,11 @@ impl Link {
         }
     }
 
-    /// The group, if the link is one.
-    pub(super) const fn group(&self) -> Option<&Group> {
+    /// Whether it is a group of which no link is established yet.
+    pub(super) fn is_connecting(&self) -> bool {
         match &self.carrier {
-            Carrier::Connection(_) => None,
-            Carrier::Group(group) => Some(group),
+            Carrier::Connection(_) => false,
+            Carrier::Group(slot) => !slot.get().was_connected(),
         }
     }
 
@@ -117,8 +138,8 @@ impl Link {
     pub(super) fn receive(&self, messages: &mut Vec<Message>, limit: usize) -> Result<bool, Error> {
         match &self.carrier {
             Carrier::Connection(socket) => socket.try_recv_many(messages, limit),
-            Carrier::Group(group) => {
-                let before = messages.len();
+            Carrier::Group(slot) => {
+                let (group, before) = (slot.get(), messages.len());
                 while messages.len() - before < limit {
                     match group.try_recv() {
                         Ok(Some(message)) => messages.push(message),
@@ -142,7 +163,9 @@ impl Link {
     ) -> Result<Option<Submitted>, Error> {
         match &self.carrier {
             Carrier::Connection(socket) => socket.try_send_with(payload, options, number),
-            Carrier::Group(group) => group.try_send_with(&payload, options),
+            // There is room once a link is established.
+            Carrier::Group(_) if self.is_connecting() => Ok(None),
+            Carrier::Group(slot) => slot.get().try_send_with(&payload, options),
         }
     }
 
@@ -162,14 +185,14 @@ impl Link {
     pub(super) fn has_room(&self) -> bool {
         match &self.carrier {
             Carrier::Connection(socket) => socket.await_room(),
-            Carrier::Group(group) => group.readiness().writable,
+            Carrier::Group(slot) => slot.get().readiness().writable,
         }
     }
 
     pub(super) fn readiness(&self) -> Readiness {
         match &self.carrier {
             Carrier::Connection(socket) => socket.readiness(),
-            Carrier::Group(group) => group.readiness(),
+            Carrier::Group(slot) => slot.get().readiness(),
         }
     }
 
@@ -180,7 +203,7 @@ impl Link {
     pub(super) fn begin_close(&self) {
         match &self.carrier {
             Carrier::Connection(socket) => socket.begin_close(),
-            Carrier::Group(group) => group.begin_close(),
+            Carrier::Group(slot) => slot.get().begin_close(),
         }
     }
 
@@ -188,14 +211,14 @@ impl Link {
     pub(super) fn begin_abort(&self) {
         match &self.carrier {
             Carrier::Connection(socket) => socket.begin_abort(),
-            Carrier::Group(group) => group.begin_close(),
+            Carrier::Group(slot) => slot.get().begin_close(),
         }
     }
 
     pub(super) fn statistics(&self) -> Statistics {
         match &self.carrier {
             Carrier::Connection(socket) => socket.statistics(),
-            Carrier::Group(group) => group.statistics(),
+            Carrier::Group(slot) => slot.get().statistics(),
         }
     }
 
@@ -215,7 +238,7 @@ impl Link {
     ) -> Result<(), ConfigError> {
         match &self.carrier {
             Carrier::Connection(socket) => socket.configure(change),
-            Carrier::Group(group) => group.configure(change),
+            Carrier::Group(slot) => slot.get().configure(change),
         }
     }
 }

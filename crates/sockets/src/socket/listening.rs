@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use punctual::{IncomingCall, Listener, RawStreamId, RejectReason};
+use punctual::{AcceptedLink, IncomingCall, Listener, RejectReason};
 
 use super::Socket;
 use super::connecting::ConnectHook;
@@ -43,7 +43,7 @@ impl ListenHook {
 
     /// Whether the hook allows the caller.
     fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
-        let stream_id = received_stream_id(call.raw_stream_id());
+        let stream_id = call.raw_stream_id().bytes();
         (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), stream_id) != Self::REFUSE
     }
 }
@@ -64,6 +64,8 @@ pub(super) struct Listening {
     queue: Mutex<VecDeque<Arc<Socket>>>,
     /// The times that callers were announced and that the answering thread has not looked since.
     announced: AtomicUsize,
+    /// Accepted groups, which further links join.
+    groups: Groups,
 }
 
 impl Listening {
@@ -74,6 +76,7 @@ impl Listening {
             backlog: AtomicUsize::new(backlog),
             queue: Mutex::default(),
             announced: AtomicUsize::new(0),
+            groups: Groups::default(),
         }
     }
 
@@ -146,7 +149,7 @@ impl Listening {
                 continue;
             }
             let Ok(library) = host.library() else { return };
-            match host.admission().answer(&library, call) {
+            match host.admission().answer(&library, &self.groups, call) {
                 Answer::Accepted(socket) => {
                     self.queue().push_back(socket);
                     // Older programs that accept one call wait for room to send.
@@ -215,31 +218,92 @@ enum Answer {
 }
 
 impl Admission {
-    /// Answers one caller.
-    fn answer(self, library: &Arc<Library>, call: IncomingCall) -> Answer {
-        let options = self.options.inherited(received_stream_id(call.raw_stream_id()));
-        let socket = library.add_socket(options, call.group().is_some());
-        if !self.listen_hook.is_none_or(|hook| hook.allows(&call, &socket)) {
+    /// Answers one caller of the listening socket.
+    fn answer(self, library: &Arc<Library>, groups: &Groups, call: IncomingCall) -> Answer {
+        let options = self.options.inherited(call.raw_stream_id().bytes());
+        let socket = library.add_socket(options, false);
+        if !self.listen_hook.as_ref().is_none_or(|hook| hook.allows(&call, &socket)) {
             call.reject(reject::of_application(socket.reject_reason()));
             library.remove_socket(socket.id());
             return Answer::Refused;
         }
-        let accepted = socket.accept_call(call, self.local);
-        socket.set_connect_hook(self.connect_hook);
-        match accepted {
-            Ok(true) => return Answer::Accepted(socket),
-            Ok(false) => {}
+        let answer = if call.group().is_some() {
+            self.accept_link(library, groups, call, &socket)
+        } else {
+            let accepted = socket.accept_call(call, self.local);
+            socket.set_connect_hook(self.connect_hook);
+            accepted.map(|()| Answer::Accepted(Arc::clone(&socket)))
+        };
+        answer.unwrap_or_else(|_| {
             // A hook may have bound it.
-            Err(_) => socket.close_behind(),
-        }
-        library.remove_socket(socket.id());
-        if accepted.is_ok() { Answer::Joined } else { Answer::Refused }
+            socket.close_behind();
+            library.remove_socket(socket.id());
+            Answer::Refused
+        })
+    }
+
+    /// Accepts a caller as a link of a group, as this socket.
+    fn accept_link(
+        self,
+        library: &Arc<Library>,
+        groups: &Groups,
+        call: IncomingCall,
+        socket: &Arc<Socket>,
+    ) -> Result<Answer, Failure> {
+        let (options, config) = socket.terms()?;
+        let remote = call.remote();
+        let hosts = groups.present();
+        hosts.iter().for_each(|host| host.links().begin_admission());
+        let entered = library.runtime().enter();
+        let accepted = call.accept_link(config).map_err(|_| Code::ConnectionFailed.into());
+        drop(entered);
+        socket.set_local(self.local);
+        let own = |host: &Arc<Socket>, link| host.links().admit(link, remote, socket);
+        let answer = match &accepted {
+            Ok(AcceptedLink { group, id, is_first: true }) => {
+                let host = library.add_socket(options, true);
+                host.set_connect_hook(self.connect_hook);
+                host.adopt_group(group.clone());
+                own(&host, *id);
+                host.links().end_admission();
+                groups.add(&host, group.id());
+                Ok(Answer::Accepted(host))
+            }
+            Ok(AcceptedLink { group, id, .. }) => {
+                if let Some(host) = groups.find(group.id()) {
+                    own(&host, *id);
+                }
+                Ok(Answer::Joined)
+            }
+            Err(failure) => Err(*failure),
+        };
+        hosts.iter().for_each(|host| host.links().end_admission());
+        answer
     }
 }
 
-/// A stream ID as programs for libsrt get it from a peer: a zero ends it.
-pub(super) fn received_stream_id(id: &RawStreamId) -> &[u8] {
-    id.bytes().split(|&byte| byte == 0).next().unwrap_or_default()
+/// The groups that a listening socket has accepted, by their numbers in the protocol.
+#[derive(Debug, Default)]
+struct Groups(Mutex<Vec<(u32, Weak<Socket>)>>);
+
+impl Groups {
+    fn add(&self, host: &Arc<Socket>, number: u32) {
+        self.lock().push((number, Arc::downgrade(host)));
+    }
+
+    fn find(&self, number: u32) -> Option<Arc<Socket>> {
+        self.lock().iter().find(|it| it.0 == number)?.1.upgrade()
+    }
+
+    fn present(&self) -> Vec<Arc<Socket>> {
+        let mut groups = self.lock();
+        groups.retain(|(_, host)| host.strong_count() > 0);
+        groups.iter().filter_map(|(_, host)| host.upgrade()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(u32, Weak<Socket>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -281,7 +345,8 @@ mod tests {
         assert_fails(library.connect(caller, address), Code::ConnectionRejected);
         assert_eq!(library.reject_reason(caller), 1_403);
         let (state, version, peer, stream_id) = seen.recv().unwrap();
-        assert_eq!((state, version, &stream_id[..]), (SocketState::Init, 5, &b"cam\xE9ra"[..]));
+        assert_eq!((state, version), (SocketState::Init, 5));
+        assert_eq!(stream_id, b"cam\xE9ra\0 1");
         assert!(peer.ip().is_loopback());
         library.shut_down();
     }

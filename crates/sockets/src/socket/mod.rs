@@ -10,6 +10,7 @@ mod group;
 mod inbox;
 mod link;
 mod listening;
+mod members;
 mod names;
 mod option_access;
 mod receiver;
@@ -20,31 +21,36 @@ mod statistics;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::buf::UninitSlice;
-use punctual::{CloseReason, GroupKind, IncomingCall, Phase, Socket as Connection, Wakes, Watcher};
+use punctual::{
+    CloseReason, Config, Group, GroupKind, IncomingCall, Phase, Socket as Connection, Wakes,
+    Watcher,
+};
 
 pub use self::buffer_means::{BufferLevel, BufferLevels};
 use self::closing::{FAREWELL, Farewell, linger_time};
 pub use self::connecting::ConnectHook;
-use self::connecting::{Caller, connect_code};
+use self::connecting::{Caller, any_address, connect_code};
 pub use self::control::MessageControl;
 use self::core::Core;
 use self::files::Files;
 pub(crate) use self::group::kind;
-use self::group::{GroupLinks, Members};
-pub use self::group::{LinkCall, MemberInfo, MemberState};
-use self::link::{Carrier, Link};
+use self::group::{GroupLinks, kind_number};
+pub use self::group::{LinkCall, StartedCall};
+use self::link::{Carrier, GroupSlot, Link};
 pub use self::listening::ListenHook;
 use self::listening::{Admission, Listening};
+use self::members::Members;
+pub use self::members::{MemberInfo, MemberState};
 use self::names::Names;
 use self::option_access::OptionAccess;
 use self::receiver::Receiver;
 use self::sender::Sender;
 pub use self::state::SocketState;
-use self::state::{Stage, State};
+use self::state::{FailedKeys, Stage, State};
 pub use self::statistics::TransferStatistics;
 use crate::code::{Code, Failure};
 use crate::event_set::EventSet;
@@ -67,6 +73,8 @@ pub(crate) struct Socket {
     /// The socket itself, for watchers and hooks.
     this: Weak<Self>,
     state: Mutex<State>,
+    /// The number of the group that the socket is a link of.
+    group: OnceLock<i32>,
     sender: Sender,
     receiver: Receiver,
     farewell: Farewell,
@@ -81,6 +89,7 @@ impl Socket {
             library: Arc::downgrade(library),
             this: Weak::clone(this),
             state: Mutex::new(State::new(options)),
+            group: OnceLock::new(),
             sender: Sender::default(),
             receiver: Receiver::default(),
             farewell: Farewell::default(),
@@ -93,7 +102,12 @@ impl Socket {
     }
 
     pub(crate) fn state(&self) -> SocketState {
-        self.lock().stage.state()
+        let state = self.lock();
+        match state.stage {
+            // As in libsrt: a group without links is broken.
+            Stage::Init if state.members.is_some() => SocketState::Broken,
+            _ => state.stage.state(),
+        }
     }
 
     pub(crate) const fn readiness(&self) -> &Readiness {
@@ -144,6 +158,16 @@ impl Socket {
         Ok(())
     }
 
+    /// Binds the socket, which is not bound yet, to any port from which it can call `remote`.
+    fn open_for_call(&self, state: &mut State, remote: SocketAddr) -> Result<(), Failure> {
+        let library = self.library()?;
+        let config = state.options.port_config(any_address(remote));
+        let reusable = state.options.is_on(OptionNumber::REUSEADDR);
+        state.bound(library.ports().open_for_call(config, reusable)?);
+        self.core.note_opened();
+        Ok(())
+    }
+
     /// Binds the socket to a UDP socket that the program has bound.
     pub(crate) fn acquire(&self, udp: impl FnOnce() -> UdpSocket) -> Result<(), Failure> {
         let mut state = self.lock();
@@ -174,16 +198,69 @@ impl Socket {
     /// Makes a new socket a group of this kind.
     pub(crate) fn become_group(&self, kind: GroupKind) {
         self.lock().members = Some(Members::new(kind));
+        self.core.note_group();
     }
 
     /// Whether the socket is a group.
     pub(crate) fn is_group(&self) -> bool {
-        self.lock().members.is_some()
+        self.core.is_group()
     }
 
     /// The number of the kind of the group that the socket is; 0 for a single connection.
     fn group_type(&self) -> i32 {
-        self.lock().members.as_ref().map_or(0, Members::kind_number)
+        self.lock().members.as_ref().map_or(0, |members| kind_number(members.kind))
+    }
+
+    /// The number of the group that the socket is a link of.
+    pub(crate) fn group(&self) -> Option<i32> {
+        self.group.get().copied()
+    }
+
+    /// Makes a new socket a link of this group, which calls by itself.
+    fn become_link(&self, group: i32) {
+        // A link belongs to one group.
+        let _ = self.group.set(group);
+        let mut state = self.lock();
+        if matches!(state.stage, Stage::Init) {
+            state.stage = Stage::Joining;
+        }
+        // As in libsrt, its own calls would never wait.
+        for waits in [OptionNumber::SNDSYN, OptionNumber::RCVSYN] {
+            let _ = state.options.set(waits, crate::Value::Bool(false));
+        }
+    }
+
+    /// Whether the link has been established, even if it has ended since.
+    fn is_link_up(&self) -> bool {
+        self.core.link().is_some()
+    }
+
+    /// The connection, if the socket has or had one.
+    fn link(&self) -> Option<&Link> {
+        self.core.link()
+    }
+
+    /// The link is established.
+    fn connect_as_link(&self, connection: Connection) {
+        connection.watch(self.watcher());
+        let mut state = self.lock();
+        if matches!(state.stage, Stage::Joining) {
+            self.adopt(&mut state, Carrier::Connection(connection));
+        }
+        drop(state);
+        self.core.note_opened();
+        self.follow_phase();
+    }
+
+    /// The first call over the link has failed.
+    fn fail_as_link(&self) {
+        let mut state = self.lock();
+        if matches!(state.stage, Stage::Joining) {
+            state.stage = Stage::Broken(now());
+            drop(state);
+            self.core.raise(Events::BROKEN);
+            self.start_reaper();
+        }
     }
 
     /// The links of a group.
@@ -193,6 +270,7 @@ impl Socket {
 
     /// Sends a message, or bytes of a stream. Returns the number of bytes that were taken.
     pub(crate) fn send(&self, data: &[u8], control: &mut MessageControl) -> Result<usize, Failure> {
+        self.check_stream()?;
         self.sender.send(&self.core, data, control)
     }
 
@@ -203,7 +281,13 @@ impl Socket {
         buffer: &mut UninitSlice,
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
+        self.check_stream()?;
         self.receiver.receive(&self.core, buffer, control)
+    }
+
+    /// Fails for a link of a group: its messages are those of the group.
+    fn check_stream(&self) -> Result<(), Failure> {
+        if self.group().is_some() { Err(Code::InvalidOperation.into()) } else { Ok(()) }
     }
 
     /// Files over the connection.
@@ -276,6 +360,7 @@ impl Socket {
                 return Ok(());
             }
             Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
+            _ if self.group().is_some() => return Err(Code::Connected.into()),
             _ => return Err(Code::NotBound.into()),
         }
         if state.options.is_on(OptionNumber::RENDEZVOUS) {
@@ -285,6 +370,8 @@ impl Socket {
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
         let library = self.library()?;
         let listener = local.listen(library.runtimes(), config)?;
+        // The hook decides on each link of a group, as in libsrt.
+        listener.decide_on_links();
         listener.watch(self.watcher());
         state.stage = Stage::Listening(Arc::new(Listening::new(listener, backlog)));
         drop(state);
@@ -342,31 +429,18 @@ impl Socket {
         }
     }
 
-    /// Accepts a caller as this socket. Returns `false` if it has joined a group.
+    /// Accepts a caller as this socket.
     fn accept_call(
         &self,
         call: IncomingCall,
         local: Option<Arc<LocalPort>>,
-    ) -> Result<bool, Failure> {
-        let mut state = self.lock();
-        state.check_untouched()?;
-        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
-        state.local = local;
-        drop(state);
+    ) -> Result<(), Failure> {
+        let (_, config) = self.terms()?;
+        self.set_local(local);
         let library = self.library()?;
         let _runtime = library.runtime().enter();
         let refused = |_| Failure::from(Code::ConnectionFailed);
-        let carrier = if call.group().is_some() {
-            match call.accept_group_with(config).map_err(refused)? {
-                Some(group) => {
-                    self.become_group(group.kind());
-                    Carrier::Group(group)
-                }
-                None => return Ok(false),
-            }
-        } else {
-            Carrier::Connection(call.accept_now(config).map_err(refused)?)
-        };
+        let carrier = Carrier::Connection(call.accept_now(config).map_err(refused)?);
         carrier.watch(self.watcher());
         let mut state = self.lock();
         if let Err(touched) = state.check_untouched() {
@@ -380,7 +454,35 @@ impl Socket {
         self.announce_connection();
         // It may have ended before the watcher came.
         self.follow_phase();
-        Ok(true)
+        Ok(())
+    }
+
+    /// The terms on which a caller is accepted as this socket: its options, which a hook may have
+    /// set, and what follows from them.
+    fn terms(&self) -> Result<(Options, Config), Failure> {
+        let state = self.lock();
+        state.check_untouched()?;
+        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
+        Ok((state.options.clone(), config))
+    }
+
+    fn set_local(&self, local: Option<Arc<LocalPort>>) {
+        self.lock().local = local;
+    }
+
+    /// The socket is an accepted group. Its first link is admitted afterwards.
+    fn adopt_group(&self, group: Group) {
+        self.become_group(group.kind());
+        self.links().begin_admission();
+        group.watch(self.watcher());
+        let slot = GroupSlot::new(group);
+        let mut state = self.lock();
+        if let Some(members) = &mut state.members {
+            members.set_slot(slot.clone());
+        }
+        self.adopt(&mut state, Carrier::Group(slot));
+        drop(state);
+        self.core.note_opened();
     }
 
     /// Sets the hook that is told of failures.
@@ -390,6 +492,9 @@ impl Socket {
 
     /// Takes over a change of the connection's phase.
     pub(super) fn follow_phase(&self) {
+        if self.is_group() {
+            self.links().follow();
+        }
         let mut state = self.lock();
         match &state.stage {
             Stage::Connecting(call) => match call.carrier.phase() {
@@ -413,7 +518,11 @@ impl Socket {
                     self.break_off(state);
                 }
             }
-            Stage::Closed(_) => self.farewell.follow(&self.core),
+            Stage::Closed(_) => {
+                drop(state);
+                self.farewell.follow(&self.core);
+                self.retire();
+            }
             _ => {}
         }
     }
@@ -427,7 +536,9 @@ impl Socket {
 
     /// Takes an established connection over.
     fn adopt(&self, state: &mut State, carrier: Carrier) {
-        if self.core.set_link(Link::new(carrier)) {
+        // A group has had its link since it was opened.
+        let is_group = matches!(carrier, Carrier::Group(_));
+        if self.core.set_link(Link::new(carrier)) || is_group {
             state.stage = Stage::Connected;
             self.core.raise(Events::OUT);
         }
@@ -447,6 +558,7 @@ impl Socket {
         self.note_reject_reason(reject::of_close(reason));
         let code = connect_code(reason);
         let Some(call) = state.fail_call(code) else { return };
+        state.failed_keys = FailedKeys::of(reason, state.options.has_passphrase());
         let hook = state.connect_hook.clone();
         drop(state);
         tracing::error!("the call to {} has failed: {reason}", call.remote);
@@ -468,6 +580,10 @@ impl Socket {
         self.core.note_broken();
         let hook = state.connect_hook.clone();
         drop(state);
+        if self.group().is_some() {
+            self.core.raise(Events::BROKEN);
+            return self.start_reaper();
+        }
         self.receiver.announce_break(&self.core);
         self.start_reaper();
         let remote = self.core.link().and_then(Link::connection).map(Connection::peer_addr);
@@ -499,14 +615,28 @@ impl Socket {
             self.await_farewell(lingers + FAREWELL);
             self.lock().stage = Stage::Closed(now());
         }
+        self.retire();
         self.start_reaper();
     }
 
     /// Closes the socket and waits for nothing.
     pub(crate) fn close_behind(&self) {
         if self.begin_close().is_some() {
+            self.retire();
             self.start_reaper();
         }
+    }
+
+    /// Lets the library forget the socket, if it is closed and has sent all that it had.
+    fn retire(&self) {
+        if let Some(library) = self.library.upgrade() {
+            library.retire(self);
+        }
+    }
+
+    /// Whether a closed socket has nothing more to send: its connection has ended.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.core.link().map(Link::phase).is_none_or(|it| matches!(it, Phase::Closed(_)))
     }
 
     /// Closes the socket without lingering, since the library ends; also one that lingers already.
@@ -526,8 +656,9 @@ impl Socket {
         }
         self.core.note_closed();
         let stage = std::mem::replace(&mut state.stage, Stage::Closed(now()));
-        let local = state.local.take();
-        let group = state.members.as_ref().and_then(Members::group).cloned();
+        let local = state.local.clone();
+        let links = state.members.as_mut().map(Members::clear).unwrap_or_default();
+        let is_group = state.members.is_some();
         drop(state);
         let before = stage.state();
         if let Stage::Listening(listening) = &stage {
@@ -539,12 +670,13 @@ impl Socket {
         drop(stage);
         self.core.readiness.wake();
         self.core.readiness.unsubscribe_all(self.core.id());
-        match (self.core.link(), group) {
-            (Some(link), _) if before == SocketState::Connected => link.begin_close(),
-            // Its links are still called.
-            (None, Some(group)) => group.begin_close(),
-            _ => {}
+        // The links of a group may still be called.
+        if let Some(link) =
+            self.core.link().filter(|_| before == SocketState::Connected || is_group)
+        {
+            link.begin_close();
         }
+        links.iter().for_each(|link| link.close_behind());
         Some(before)
     }
 
@@ -557,6 +689,7 @@ impl Socket {
     pub(crate) fn subscribe(&self, set: &Arc<EventSet>, wanted: Events) {
         // Readability is kept up to date only where somebody reads or waits: it is read afresh.
         if self.state() == SocketState::Connected
+            && self.group().is_none()
             && let Some(link) = self.core.link()
             && link.readiness().readable
         {
@@ -586,13 +719,16 @@ impl Socket {
     /// before `long_before`: nobody uses it. Returns whether it is broken or was, and must be
     /// looked at again.
     pub(crate) fn close_if_abandoned(&self, before: Instant, long_before: Instant) -> bool {
-        let since = match self.lock().stage {
-            Stage::Broken(since) => since,
+        let state = self.lock();
+        let since = match state.stage {
+            // The program may call again over links of a group.
+            Stage::Broken(since) if state.members.is_none() => since,
             _ => return false,
         };
+        drop(state);
         let is_drained = self.core.readiness.events().any(Events::ERR);
         if since < long_before || since < before && is_drained {
-            self.begin_close();
+            self.close_behind();
         }
         true
     }
@@ -614,6 +750,8 @@ impl Socket {
 impl Watcher for Socket {
     fn readable(&self, wakes: &mut Wakes) {
         match self.core.link() {
+            // The messages of a link are those of its group.
+            Some(_) if self.group().is_some() => {}
             Some(link) => self.receiver.announce_data(&self.core, link, wakes),
             None => self.take_callers(),
         }

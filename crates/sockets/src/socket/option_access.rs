@@ -1,9 +1,8 @@
 //! Setting and reading the options of a socket.
 
-use punctual::{ConnectionInfo, OptionPhase, Socket as Connection};
+use punctual::{ConnectionInfo, KeyState, OptionPhase, Socket as Connection};
 
 use super::link::Link;
-use super::listening::received_stream_id;
 use super::{Socket, SocketState};
 use crate::code::{Code, Failure};
 use crate::events::Events;
@@ -18,8 +17,15 @@ impl OptionAccess<'_> {
     /// Sets an option.
     pub(crate) fn set(&self, number: OptionNumber, value: Value) -> Result<(), Failure> {
         self.0.check_settable()?;
+        if self.0.is_group() && NOT_OF_GROUPS.contains(&number) {
+            return Err(Code::InvalidParameter.into());
+        }
         let mut state = self.0.lock();
-        state.check_phase(number)?;
+        state.check_phase(number).map_err(|failure| match failure.code {
+            // Groups are never bound.
+            Code::Bound if self.0.is_group() => Code::Connected.into(),
+            _ => failure,
+        })?;
         let mut options = state.options.clone();
         options.set(number, value)?;
         if let Some(link) = self.0.core.link() {
@@ -35,11 +41,33 @@ impl OptionAccess<'_> {
 
     /// The value of an option.
     pub(crate) fn get(&self, number: OptionNumber) -> Result<Value, Failure> {
+        if self.0.is_group() {
+            return self.of_group(number);
+        }
         let info = self.0.core.link().and_then(Link::connection).map(Connection::info);
         if let Some(value) = self.live_value(number, info.as_ref()) {
             return Ok(value);
         }
         self.0.lock().options.get(number).ok_or_else(|| Code::InvalidOperation.into())
+    }
+
+    /// The value of an option of a group: what it has itself, or what its first link says.
+    fn of_group(&self, number: OptionNumber) -> Result<Value, Failure> {
+        if NOT_READ_OF_GROUPS.contains(&number) {
+            return Err(Code::InvalidParameter.into());
+        }
+        let own = [OptionNumber::GROUPTYPE, OptionNumber::SNDDATA, OptionNumber::RCVDATA];
+        let value = match self.0.links().first().filter(|_| !own.contains(&number)) {
+            Some(link) => {
+                let info = link.link().and_then(Link::connection).map(Connection::info);
+                link.options().live_value(number, info.as_ref())
+            }
+            None if number == OptionNumber::ISN => Some(Value::Int(-1)),
+            None if own.contains(&number) => self.live_value(number, None),
+            None => None,
+        };
+        let value = value.or_else(|| self.0.lock().options.get(number));
+        value.ok_or_else(|| Code::InvalidOperation.into())
     }
 
     /// The value of an option that the connection determines.
@@ -69,23 +97,18 @@ impl OptionAccess<'_> {
             OptionNumber::PEERVERSION => int(info.map_or(0, |info| info.peer_version.into())),
             OptionNumber::KMSTATE => {
                 let sends = self.0.lock().options.is_on(OptionNumber::SENDER);
-                let state = info.map(|info| match sends {
-                    true => info.send_key_state,
-                    false => info.receive_key_state,
-                });
-                int(state.map_or(0, |state| state as u64))
+                let [send, receive] = self.key_states(info);
+                int(if sends { send } else { receive } as u64)
             }
-            OptionNumber::SNDKMSTATE => int(info.map_or(0, |info| info.send_key_state as u64)),
-            OptionNumber::RCVKMSTATE => int(info.map_or(0, |info| info.receive_key_state as u64)),
+            OptionNumber::SNDKMSTATE => int(self.key_states(info)[0] as u64),
+            OptionNumber::RCVKMSTATE => int(self.key_states(info)[1] as u64),
             OptionNumber::LATENCY | OptionNumber::RCVLATENCY => int(millis(info?.receive_latency)),
             OptionNumber::PEERLATENCY => int(millis(info?.peer_latency)),
             OptionNumber::PBKEYLEN => int(info?.cipher?.1.bytes() as u64),
             OptionNumber::STREAMID => {
-                let id = self.0.core.link()?.connection()?.raw_stream_id();
-                // This end's own one keeps its zeros. In a rendezvous, the peer's replaces it.
-                let is_own = self.0.lock().options.get(number)?.bytes() == id.bytes();
-                let id = received_stream_id(id);
-                (!is_own && !id.is_empty()).then(|| Value::Text(id.to_vec()))
+                // In a rendezvous, the peer's replaces this end's own one.
+                let id = self.0.core.link()?.connection()?.raw_stream_id().bytes();
+                (!id.is_empty()).then(|| Value::Text(id.to_vec()))
             }
             OptionNumber::PACKETFILTER => {
                 Some(Value::Text(info?.packet_filter.clone().into_bytes()))
@@ -104,6 +127,17 @@ impl OptionAccess<'_> {
         }
     }
 
+    /// The states of the keys for what is sent and for what is received.
+    fn key_states(&self, info: Option<&ConnectionInfo>) -> [KeyState; 2] {
+        info.map_or_else(
+            || {
+                let failed = self.0.lock().failed_keys;
+                [failed.send, failed.receive]
+            },
+            |info| [info.send_key_state, info.receive_key_state],
+        )
+    }
+
     /// An option that the UDP port has, once the socket is bound.
     fn ip_option(&self, read: impl FnOnce(&LocalPort) -> Option<u32>) -> Option<Value> {
         let state = self.0.lock();
@@ -115,6 +149,31 @@ impl OptionAccess<'_> {
         self.0.core.link().map(Link::statistics).unwrap_or_default()
     }
 }
+
+/// Options that concern a single socket, or that would end the live mode, the only one of groups;
+/// and the packet filter, which a group cannot use: its links skip sequence numbers when they join.
+const NOT_OF_GROUPS: [OptionNumber; 9] = [
+    OptionNumber::BINDTODEVICE,
+    OptionNumber::CONGESTION,
+    OptionNumber::GROUPCONNECT,
+    OptionNumber::IPV6ONLY,
+    OptionNumber::PACKETFILTER,
+    OptionNumber::RENDEZVOUS,
+    OptionNumber::SENDER,
+    OptionNumber::TRANSTYPE,
+    OptionNumber::TSBPDMODE,
+];
+
+/// Options of which a group has no value, as in libsrt.
+const NOT_READ_OF_GROUPS: [OptionNumber; 7] = [
+    OptionNumber::BINDTODEVICE,
+    OptionNumber::EVENT,
+    OptionNumber::GROUPCONNECT,
+    OptionNumber::KMPREANNOUNCE,
+    OptionNumber::KMREFRESHRATE,
+    OptionNumber::PASSPHRASE,
+    OptionNumber::STATE,
+];
 
 /// The bytes of the headers of IPv4 and UDP.
 const IP_AND_UDP: i64 = 28;

@@ -75,6 +75,9 @@ impl Receiver {
             if core.is_closed() {
                 return end_of_data(link, &Error::Closed(CloseReason::Local)).map(|()| inbox);
             }
+            if link.is_connecting() {
+                return Err(Code::NotConnected.into());
+            }
             core.clear(Events::IN, mark);
             if !core.settings.receive_blocks() {
                 return Err(Code::AgainReceive.into());

@@ -28,7 +28,7 @@ impl Sender {
         data: &[u8],
         control: &mut MessageControl,
     ) -> Result<usize, Failure> {
-        let link = core.connected()?;
+        let link = core.connected_to_send()?;
         core.check_open()?;
         if data.is_empty() {
             return Ok(0);
@@ -132,8 +132,8 @@ fn send_options(
 ) -> Result<SendOptions, Failure> {
     let origin = match u64::try_from(control.time) {
         Ok(0) => None,
-        // A time in the future counts as now; the largest numbers would be no times at all.
-        Ok(origin) if origin >= core.opened_at() => Some(origin.min(punctual::now().as_micros())),
+        // The largest numbers would be no times at all.
+        Ok(origin) if origin >= core.opened_at() => Some(origin.min(LATEST)),
         _ => return Err(Code::InvalidMessageCall.into()),
     };
     let ttl = u64::try_from(control.ttl).ok().map(Duration::from_millis);
@@ -150,6 +150,8 @@ fn message_number(number: i32) -> Result<Option<MsgNo>, Failure> {
     }
 }
 
+/// A time of which nanoseconds can be counted, microseconds: in some hundreds of years.
+const LATEST: u64 = u64::MAX / 1_000;
 /// Stands for a message number that the library counts.
 const COUNTED: i32 = -1;
 
@@ -184,6 +186,20 @@ mod tests {
         }
         for past in [-1, i64::MIN, 1] {
             assert_fails(send_at(&library, ends.caller, past), Code::InvalidMessageCall);
+        }
+        library.shut_down();
+    }
+
+    #[test]
+    fn a_message_of_the_future_is_due_a_latency_after_its_time() {
+        let library = Library::start().unwrap();
+        let ends = pair(&library, &[(OptionNumber::LATENCY, 20)]);
+        for ahead in [0, 90_000, 250_000] {
+            let sent = i64::try_from(punctual::now().as_micros()).unwrap() + ahead;
+            send_at(&library, ends.caller, sent).unwrap();
+            receive(&library, ends.accepted).unwrap();
+            let came = i64::try_from(punctual::now().as_micros()).unwrap();
+            assert!(came >= sent + 20_000, "{ahead} us ahead, and {} us early", sent - came);
         }
         library.shut_down();
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use punctual::OptionPhase;
+use punctual::{CloseReason, KeyState, OptionPhase, RejectReason};
 
 use super::connecting::{ConnectHook, Connecting};
-use super::group::Members;
 use super::listening::{ListenHook, Listening};
+use super::members::Members;
 use super::statistics::Baseline;
 use crate::code::{Code, Failure};
 use crate::options::{OptionNumber, Options, phase};
@@ -47,8 +47,40 @@ pub(super) struct State {
     pub(super) baseline: Baseline,
     /// The error of a call whose thread waits for the answer.
     pub(super) failure: Option<Failure>,
+    /// The states of the keys that a failed call has left.
+    pub(super) failed_keys: FailedKeys,
     /// The links, if the socket is a group.
     pub(super) members: Option<Members>,
+}
+
+/// The states of the keys after a failed call, as libsrt tells them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct FailedKeys {
+    /// Of what would have been sent.
+    pub(super) send: KeyState,
+    /// Of what would have been received.
+    pub(super) receive: KeyState,
+}
+
+impl FailedKeys {
+    /// The states after a call that has failed for this reason, of an end with a passphrase or
+    /// without.
+    pub(super) const fn of(reason: &CloseReason, has_passphrase: bool) -> Self {
+        let (send, receive) = match reason {
+            _ if !has_passphrase => (KeyState::Unsecured, KeyState::Unsecured),
+            // The peer has accepted, and this end has not.
+            CloseReason::Incompatible(RejectReason::BAD_SECRET) => {
+                (KeyState::BadSecret, KeyState::BadSecret)
+            }
+            CloseReason::Incompatible(RejectReason::UNSECURE) => {
+                (KeyState::NoSecret, KeyState::Unsecured)
+            }
+            // The peer has refused without a word on the key.
+            CloseReason::Rejected(_) => (KeyState::Securing, KeyState::Unsecured),
+            _ => (KeyState::Unsecured, KeyState::Unsecured),
+        };
+        Self { send, receive }
+    }
 }
 
 /// The stage of a socket, with what belongs to it.
@@ -58,6 +90,8 @@ pub(super) enum Stage {
     Opened,
     Listening(Arc<Listening>),
     Connecting(Connecting),
+    /// A link that its group calls.
+    Joining,
     Connected,
     /// Broken since this instant.
     Broken(Instant),
@@ -71,7 +105,7 @@ impl Stage {
             Self::Init => SocketState::Init,
             Self::Opened => SocketState::Opened,
             Self::Listening(_) => SocketState::Listening,
-            Self::Connecting(_) => SocketState::Connecting,
+            Self::Connecting(_) | Self::Joining => SocketState::Connecting,
             Self::Connected => SocketState::Connected,
             Self::Broken(_) => SocketState::Broken,
             Self::Closed(_) => SocketState::Closed,
@@ -90,6 +124,7 @@ impl State {
             listen_hook: None,
             baseline: Baseline::default(),
             failure: None,
+            failed_keys: FailedKeys::default(),
             members: None,
         }
     }
@@ -106,7 +141,7 @@ impl State {
     /// Fails if no option can be set any more.
     pub(super) fn check_settable(&self) -> Result<(), Failure> {
         match self.stage {
-            Stage::Broken(_) => Err(Code::ConnectionLost.into()),
+            Stage::Broken(_) if self.members.is_none() => Err(Code::ConnectionLost.into()),
             Stage::Closed(_) => Err(Code::InvalidSocket.into()),
             _ => Ok(()),
         }
@@ -174,6 +209,22 @@ mod tests {
         assert_eq!(code(Stage::Connected), None);
         assert_eq!(code(Stage::Broken(now())), Some(Code::ConnectionLost));
         assert_eq!(code(Stage::Closed(now())), Some(Code::InvalidSocket));
+    }
+
+    #[test]
+    fn a_failed_call_says_what_has_become_of_its_key() {
+        let states = |reason: CloseReason, has_passphrase| {
+            let FailedKeys { send, receive } = FailedKeys::of(&reason, has_passphrase);
+            [send as u64, receive as u64]
+        };
+        let wrong = CloseReason::Incompatible(RejectReason::BAD_SECRET);
+        let without = CloseReason::Incompatible(RejectReason::UNSECURE);
+        let refused = CloseReason::Rejected(RejectReason::BAD_SECRET);
+        assert_eq!(states(wrong.clone(), true), [4, 4]);
+        assert_eq!(states(without, true), [3, 0]);
+        assert_eq!(states(refused, true), [1, 0]);
+        assert_eq!(states(CloseReason::Local, true), [0, 0]);
+        assert_eq!(states(wrong, false), [0, 0]);
     }
 
     #[test]
