@@ -1,5 +1,6 @@
-//! Whatever arrives, from whomever and whenever: an endpoint that listens and has one connection
-//! never panics, comes to rest, and sends and keeps no more than its configuration allows.
+//! Whatever arrives, from whomever and whenever: an endpoint that listens and has one connection,
+//! for live messages, a file or a stream of bytes, never panics, comes to rest, and sends and keeps
+//! no more than its configuration allows.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,12 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_proto::{
     Config, ConnectionId, Endpoint, EndpointConfig, Event, IncomingId, RejectReason, SendOptions,
-    SeqNo, SocketId,
+    SeqNo, SocketId, Transmission,
 };
 use punctual_testbed::settle;
 use punctual_units::Instant;
 
-use crate::config::{WINDOW, drawn};
+use crate::config::{WINDOW, drawn, drawn_file};
+use crate::forge;
 use crate::input::{Input, START};
 
 const BACKLOG: usize = 4;
@@ -39,6 +41,8 @@ struct World {
     isn: SeqNo,
     incoming: Vec<IncomingId>,
     accepted: Vec<ConnectionId>,
+    /// Messages that were taken for sending; each is a packet, unless a file or a stream is cut.
+    taken: u32,
     /// The most datagrams that may still be sent: messages taken, and answers to datagrams.
     owed: usize,
 }
@@ -48,7 +52,11 @@ impl World {
     fn connected(basic: u8, extra: u8) -> Self {
         let address = |host| SocketAddr::from(([192, 0, 2, host], 9_000));
         let (caller_address, listener_address) = (address(1), address(2));
-        let config = drawn(basic, extra);
+        let config = match basic & 3 {
+            2 => drawn_file(basic, extra, Transmission::Messages),
+            3 => drawn_file(basic, extra, Transmission::Stream),
+            _ => drawn(basic, extra),
+        };
         let limits = EndpointConfig {
             backlog: BACKLOG,
             max_connections: CONNECTIONS,
@@ -81,12 +89,14 @@ impl World {
             isn: isn_of_the_caller(),
             incoming: Vec::new(),
             accepted: Vec::new(),
+            taken: 0,
             owed: 0,
         }
     }
 
     fn step(&mut self, step: u8, input: &mut Input<'_>) {
         match step % 11 {
+            _ if step >= 0xF0 => self.arrive_forged(step, &mut Input(input.bytes())),
             0 => self.now += Duration::from_micros(input.u16().into()),
             1 => self.now += Duration::from_millis(input.u16().into()),
             2 => {
@@ -104,11 +114,25 @@ impl World {
                     input.next().filter(|&ms| ms > 0).map(|ms| Duration::from_millis(ms.into()));
                 let payload = vec![step; usize::from(input.u16() % 1_400)];
                 let options = SendOptions { ttl, ..SendOptions::default() };
-                let _ = self.endpoint.send(self.now, self.connection, payload.into(), options);
+                let (now, id, mut payload) = (self.now, self.connection, Bytes::from(payload));
+                let taken = match self.endpoint.write(now, id, &mut payload) {
+                    Ok(_) => true,
+                    Err(_) => self.endpoint.send(now, id, payload, options).is_ok(),
+                };
+                self.taken += u32::from(taken);
             }
             9 => self.arrive_call(input),
             _ => self.apply(input.byte()),
         }
+    }
+
+    /// A packet in the peer's name, with the borders of the number space in its fields.
+    fn arrive_forged(&mut self, step: u8, input: &mut Input<'_>) {
+        let packet = match step & 3 {
+            0 => forge::data(input, self.socket, self.isn),
+            _ => forge::control(input, self.socket, self.isn.plus(self.taken)),
+        };
+        self.arrive(self.peer, packet);
     }
 
     /// Data in the peer's name, near the expected numbers or anywhere.

@@ -10,11 +10,12 @@ mod end;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use punctual_proto::{Config, GroupKind};
+use punctual_proto::{Config, GroupKind, SeqNo};
 use punctual_units::Instant;
 
 use self::end::{Datagram, End, address};
 use crate::config::drawn_link;
+use crate::forge;
 use crate::input::{Input, START};
 
 /// The most datagrams that wait on a path, each way.
@@ -26,7 +27,11 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut bond = Bond::new(input.byte(), input.byte(), input.byte());
     while let Some(what) = input.next() {
-        bond.step(what, input.byte(), input.byte());
+        if what >= 0xF0 {
+            bond.forge(what, &mut Input(input.bytes()));
+        } else {
+            bond.step(what, input.byte(), input.byte());
+        }
         bond.settle();
     }
     bond.heal();
@@ -39,6 +44,8 @@ struct Bond {
     /// The datagrams of each end that are under way on each path.
     under_way: Vec<[VecDeque<Datagram>; 2]>,
     config: Config,
+    /// The number of the next packet of each end, by the latest one.
+    next: [SeqNo; 2],
     is_damaged: bool,
 }
 
@@ -51,7 +58,8 @@ impl Bond {
         let mut ends = [End::caller(group, paths), End::listener(group)];
         ends[1].listen(&config);
         let under_way = (0..paths).map(|_| Default::default()).collect();
-        let mut bond = Self { now: START, ends, under_way, config, is_damaged: false };
+        let (next, is_damaged) = ([SeqNo::default(); 2], false);
+        let mut bond = Self { now: START, ends, under_way, config, next, is_damaged };
         for path in 0..paths {
             bond.call(path, kind.rotate_left(path as u32) >> 5);
         }
@@ -104,8 +112,25 @@ impl Bond {
         }
     }
 
+    /// One end gets a packet of a link with the borders of the number space in its fields.
+    fn forge(&mut self, what: u8, input: &mut Input<'_>) {
+        let to = usize::from(what & 1);
+        let Some((path, dest)) = self.ends[to].a_link(input.byte().into()) else { return };
+        let packet = match what >> 1 & 3 {
+            0 => forge::data(input, dest, self.next[1 - to]),
+            1 => forge::control(input, dest, self.next[1 - to]),
+            _ => forge::control(input, dest, self.next[to]),
+        };
+        self.is_damaged = true;
+        self.arrive(path, 1 - to, packet);
+    }
+
     fn deliver(&mut self, path: usize, from: usize) {
         let Some(datagram) = self.under_way[path][from].pop_front() else { return };
+        self.arrive(path, from, datagram);
+    }
+
+    fn arrive(&mut self, path: usize, from: usize, datagram: Datagram) {
         let (now, to) = (self.now, &mut self.ends[1 - from]);
         if from == 0 {
             to.endpoint(0).handle_datagram(now, address(path), datagram.into());
@@ -140,8 +165,9 @@ impl Bond {
 
     fn settle(&mut self) {
         for from in [0, 1] {
-            let under_way = &mut self.under_way;
+            let (under_way, next) = (&mut self.under_way, &mut self.next[from]);
             self.ends[from].settle(self.now, |path, datagram| {
+                *next = forge::next_number(&datagram).unwrap_or(*next);
                 let waiting = &mut under_way[path][from];
                 waiting.push_back(datagram);
                 if waiting.len() > MOST_UNDER_WAY {

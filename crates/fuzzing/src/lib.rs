@@ -10,6 +10,7 @@
 mod config;
 mod endpoint;
 mod file_message;
+mod forge;
 mod frames;
 mod group;
 mod input;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use punctual_proto::{Config, Event as Srt, PathId, SendOptions};
+use punctual_proto::{Config, Event as Srt, PathId, SendOptions, SeqNo};
 use punctual_quic::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use punctual_quic::{
     ConnectionId, Endpoint, EndpointConfig, Protocol, SrtEndpoint, SrtEvent, TransportConfig,
@@ -14,6 +14,7 @@ use punctual_quic::{
 use punctual_testbed::settle;
 use punctual_units::Instant;
 
+use crate::forge;
 use crate::input::{Input, START};
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::SrtWithStreams, Protocol::Srt];
@@ -42,6 +43,9 @@ struct World {
     connection: ConnectionId,
     /// An SRT caller whose packets the peer sends, changed or not.
     caller: punctual_proto::Endpoint,
+    call: punctual_proto::ConnectionId,
+    /// The number of the caller's first packet.
+    isn: SeqNo,
     /// The latest packet of the caller, to be changed.
     latest: Vec<u8>,
     accepted: Vec<punctual_proto::ConnectionId>,
@@ -80,15 +84,25 @@ impl World {
         let connection = peer.connect_insecure_simulated(START, address(2), tls, &transport);
         let connection = connection.expect("an address");
         let mut caller = srt(4);
-        caller.connect(START, PATH, Config::default()).expect("a path can be called");
-        let (latest, accepted) = (Vec::new(), Vec::new());
-        let mut world = Self { now: START, listener, peer, connection, caller, latest, accepted };
+        let call = caller.connect(START, PATH, Config::default()).expect("a path can be called");
+        let mut world = Self {
+            now: START,
+            listener,
+            peer,
+            connection,
+            caller,
+            call,
+            isn: SeqNo::default(),
+            latest: Vec::new(),
+            accepted: Vec::new(),
+        };
         world.exchange();
         world
     }
 
     fn step(&mut self, step: u8, input: &mut Input<'_>) {
         match step % 8 {
+            _ if step >= 0xF0 => self.forge(step, &mut Input(input.bytes())),
             0 => self.pass(Duration::from_micros(input.u16().into())),
             1 => self.pass(Duration::from_millis(input.u16().into())),
             2 => self.send(input.bytes().to_vec(), false),
@@ -117,6 +131,16 @@ impl World {
         }
     }
 
+    /// Sends a packet of the connection with the borders of the number space in its fields.
+    fn forge(&mut self, step: u8, input: &mut Input<'_>) {
+        let Some(info) = self.caller.info(self.call) else { return };
+        let packet = match step & 3 {
+            0 => forge::data(input, info.peer_socket_id, self.isn),
+            _ => forge::control(input, info.peer_socket_id, self.isn),
+        };
+        self.send(packet, step & 4 != 0);
+    }
+
     fn send(&mut self, content: Vec<u8>, by_stream: bool) {
         // A datagram may be too long, and the connection may have ended.
         let _ = match by_stream {
@@ -130,6 +154,7 @@ impl World {
         let mut packets = Vec::new();
         if let Some(transmit) = self.caller.poll_transmit(self.now, 1, &mut packets) {
             self.latest = packets.split_off(packets.len() - transmit.size);
+            self.isn = forge::next_number(&self.latest).unwrap_or(self.isn);
         }
         while self.caller.poll_event().is_some() {}
     }

@@ -170,6 +170,15 @@ impl End {
         infos.map(|info| (info.socket_id, info.peer_socket_id)).collect()
     }
 
+    /// One of the connections, chosen by `number`: the path of the peer's packets and their
+    /// destination.
+    pub(super) fn a_link(&self, number: usize) -> Option<(usize, SocketId)> {
+        let &(endpoint, id) = self.connections.get(number % self.connections.len().max(1))?;
+        let info = self.links.endpoints[endpoint].info(id)?;
+        let path = (0..8).find(|&path| info.path == address(path)).unwrap_or(endpoint);
+        Some((path, info.socket_id))
+    }
+
     fn receive(&mut self, now: Instant) {
         let messages = self.links.recv(now).into_iter();
         self.received.extend(messages.map(|message| (message.payload, message.lost_before)));

@@ -16,10 +16,11 @@ fn naks_and_acks_of_unsent_packets_are_ignored() {
     let before = pair.statistics(Side::Caller);
     let stamp = Timestamp::from_micros(700_000);
     let link = AckLink { rtt_us: 1, rtt_var_us: 1, free_buffer: 0 };
-    for ahead in [1, 2, 1_000, 100_000, 0x3FFF_FFFF] {
+    for ahead in [1, 2, 1_000, 100_000, 0x3FFF_FFFF, 0x4000_0000, 0x4000_0001] {
         let far = next.plus(ahead);
         let mut list = LossListBuilder::new(364);
-        assert!(list.push(next, far));
+        let first = if ahead > 1 << 30 { next.plus(ahead - 8) } else { next };
+        assert!(list.push(first, far));
         assert!(list.push(far.plus(2), far.plus(2)));
         for number in [0, 1, 50, 70, 0x7FFF_FFFF] {
             let ack = Ack::Small { number: AckNo::new(number), next: far, link };
@@ -35,7 +36,7 @@ fn naks_and_acks_of_unsent_packets_are_ignored() {
         );
     }
     let after = pair.statistics(Side::Caller);
-    assert_eq!(after.packets_ignored - before.packets_ignored, 5 * 8);
+    assert_eq!(after.packets_ignored - before.packets_ignored, 7 * 8);
     assert_eq!(after.packets_retransmitted, before.packets_retransmitted);
     assert_eq!(after.flow_window, before.flow_window);
     assert_eq!(after.rtt, before.rtt);

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{DropRequest, MsgNo, Position, SeqNo};
 
+use super::sent_numbers::SentNumbers;
 use crate::seq_ring::SeqRing;
 use crate::seq_run::SeqRun;
 use crate::seq_set::SeqSet;
@@ -47,8 +48,7 @@ pub(crate) struct SendBuffer {
     next_new: SeqNo,
     end: SeqNo,
     next_msgno: MsgNo,
-    /// The number after the largest one that was ever sent or passed over.
-    highest: SeqNo,
+    sent: SentNumbers,
     packets: usize,
     bytes: u64,
     limit: usize,
@@ -66,7 +66,7 @@ impl SendBuffer {
             next_new: isn,
             end: isn,
             next_msgno: MsgNo::FIRST,
-            highest: isn,
+            sent: SentNumbers::new(isn),
             packets: 0,
             bytes: 0,
             limit,
@@ -119,10 +119,10 @@ impl SendBuffer {
         self.next_new
     }
 
-    /// The number after the largest one that was ever sent or passed over. It may lie after the
-    /// next first transmission in a link of a group, which may continue with earlier numbers.
-    pub(crate) const fn highest(&self) -> SeqNo {
-        self.highest
+    /// The numbers that the peer may name. They may reach beyond the next first transmission in a
+    /// link of a group, which may continue with earlier numbers.
+    pub(crate) const fn sent(&self) -> &SentNumbers {
+        &self.sent
     }
 
     /// Gives the next message this number.
@@ -381,14 +381,14 @@ impl SendBuffer {
 
     /// Releases all packets before `next`. Returns whether there were any.
     pub(crate) fn acknowledge(&mut self, next: SeqNo) -> bool {
-        let next = if next.is_after(self.end) { self.end } else { next };
         let before = self.first;
-        while self.first.is_before(next) {
+        let released = next.distance_from(before).clamp(0, self.end.distance_from(before));
+        for _ in 0..released {
             self.remove(self.first);
             self.first = self.first.next();
         }
         self.settle(before);
-        next.is_after(before)
+        released > 0
     }
 
     /// Drops the messages at the front that originated before `limit`.
@@ -473,9 +473,7 @@ impl SendBuffer {
         while self.has_new() && self.ring.get(self.next_new).is_none() {
             self.next_new = self.next_new.next();
         }
-        if self.next_new.is_after(self.highest) {
-            self.highest = self.next_new;
-        }
+        self.sent.extend_to(self.next_new);
     }
 
     const fn span(&self) -> usize {

@@ -21,6 +21,7 @@ pub(crate) mod retransmit;
 mod retransmit_timer;
 mod returned_losses;
 mod room_wait;
+mod sent_numbers;
 mod timeout;
 mod unreported_loss;
 
@@ -355,7 +356,7 @@ impl SendHalf {
     /// Takes in an ACK.
     pub(crate) fn handle_ack(&mut self, now: Instant, ack: &Ack, rtt: Rtt) -> Verdict {
         let next = ack.next();
-        if next.is_after(self.buffer.highest()) {
+        if !self.buffer.sent().may_be_next(next) {
             return Verdict::Invalid;
         }
         self.timer.handle_ack(now);
@@ -405,15 +406,14 @@ impl SendHalf {
         rtt: Rtt,
     ) -> Verdict {
         self.timer.handle_nak(now);
-        let next_new = self.buffer.next_new();
-        if self.naks.is_duplicate(timestamp, list, next_new) {
+        if self.naks.is_duplicate(timestamp, list, &self.buffer) {
             return Verdict::Duplicate;
         }
         self.naks.begin(now, self.buffer.flight());
         let mut verdict = Verdict::Repeated;
         let (mut first_lost, mut newly_lost) = (None, 0);
         for range in list.ranges() {
-            if !range.1.is_before(next_new) {
+            if !nak_filter::may_report(&self.buffer, range) {
                 verdict = Verdict::Invalid;
                 continue;
             }

@@ -32,10 +32,10 @@ impl NakFilter {
         &mut self,
         timestamp: Timestamp,
         list: &LossList<'_>,
-        next_new: SeqNo,
+        buffer: &SendBuffer,
     ) -> bool {
         self.received += 1;
-        list.ranges().all(|(_, last)| last.is_before(next_new))
+        list.ranges().all(|range| may_report(buffer, range))
             && self.recent.is_duplicate(timestamp, list)
     }
 
@@ -68,6 +68,12 @@ impl NakFilter {
     pub(super) const fn received(&self) -> u64 {
         self.received
     }
+}
+
+/// Whether an honest peer may report the packets from `first` to `last`: all of them were sent.
+pub(super) fn may_report(buffer: &SendBuffer, (first, last): (SeqNo, SeqNo)) -> bool {
+    let sent = buffer.sent();
+    sent.contains(first) && sent.contains(last) && last.is_before(buffer.next_new())
 }
 
 /// The latest NAKs, each known by its timestamp, its first packet and its number of ranges.
@@ -119,6 +125,16 @@ mod tests {
 
     use super::*;
 
+    /// The buffer of a sender of the packets 0 to `packets` - 1.
+    fn sent(packets: usize) -> SendBuffer {
+        let mut buffer = SendBuffer::new(SeqNo::new(0), packets);
+        for _ in 0..packets {
+            buffer.push(Bytes::from_static(b"payload"), Instant::ORIGIN, None, true);
+            buffer.take_new();
+        }
+        buffer
+    }
+
     fn nak(ranges: &[(u32, u32)]) -> LossListBuilder {
         let mut list = LossListBuilder::new(100);
         for &(first, last) in ranges {
@@ -130,23 +146,23 @@ mod tests {
     #[test]
     fn the_copy_of_a_nak_is_a_duplicate_and_another_nak_is_not() {
         let mut filter = NakFilter::new(Instant::ORIGIN);
-        let end = SeqNo::new(100);
+        let buffer = sent(100);
         let (list, other) = (nak(&[(5, 7), (9, 9)]), nak(&[(5, 7)]));
         let [at, later] = [7, 8].map(Timestamp::from_micros);
-        assert!(!filter.is_duplicate(at, &list.as_list(), end));
-        assert!(filter.is_duplicate(at, &list.as_list(), end));
-        assert!(!filter.is_duplicate(later, &list.as_list(), end));
-        assert!(!filter.is_duplicate(at, &other.as_list(), end));
+        assert!(!filter.is_duplicate(at, &list.as_list(), &buffer));
+        assert!(filter.is_duplicate(at, &list.as_list(), &buffer));
+        assert!(!filter.is_duplicate(later, &list.as_list(), &buffer));
+        assert!(!filter.is_duplicate(at, &other.as_list(), &buffer));
         assert_eq!(filter.received(), 4);
     }
 
     #[test]
     fn a_copy_is_recognised_although_a_hundred_naks_came_in_between() {
         let mut filter = NakFilter::new(Instant::ORIGIN);
-        let end = SeqNo::new(100_000);
+        let buffer = sent(100_000);
         let mut is_duplicate = |n: u32| {
             let list = nak(&[(10 * n, 10 * n)]);
-            filter.is_duplicate(Timestamp::from_micros(2_400 * n), &list.as_list(), end)
+            filter.is_duplicate(Timestamp::from_micros(2_400 * n), &list.as_list(), &buffer)
         };
         // The copies of each NAK follow 66 and 130 NAKs later.
         let mut copies = 0;
@@ -161,10 +177,19 @@ mod tests {
     #[test]
     fn a_nak_for_packets_that_were_never_sent_is_not_remembered() {
         let mut filter = NakFilter::new(Instant::ORIGIN);
-        let list = nak(&[(5, 200)]);
-        for _ in 0..2 {
-            let at = Timestamp::from_micros(7);
-            assert!(!filter.is_duplicate(at, &list.as_list(), SeqNo::new(100)));
+        let buffer = sent(100);
+        for range in [
+            (5, 200),
+            (5, 5 + (1 << 30)),
+            (SeqNo::new(50).minus(1 << 29).value(), 50),
+            (1 << 30, 1 << 30),
+        ] {
+            let list = nak(&[range]);
+            assert!(!may_report(&buffer, list.as_list().ranges().next().unwrap()), "{range:?}");
+            for _ in 0..2 {
+                let at = Timestamp::from_micros(7);
+                assert!(!filter.is_duplicate(at, &list.as_list(), &buffer), "{range:?}");
+            }
         }
     }
 
