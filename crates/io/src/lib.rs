@@ -26,7 +26,7 @@ mod udp;
 
 pub use alarm::Alarm;
 pub use clock::now;
-pub use memory::give_back_memory;
+pub use memory::{available_memory, give_back_memory};
 pub use multicast::join_source;
 pub use process::{ignores_hangup, utc_offset};
 pub use shared_timer::{SharedTimer, Sleeper};

@@ -1,4 +1,5 @@
-//! Memory that is free in the allocator's books and still held by the process.
+//! The memory that the process may use, and memory that is free in the allocator's books and still
+//! held by the process.
 
 /// Gives the system back the pages that the allocator keeps although nothing on them is in use. It
 /// may take a millisecond for each ten megabytes, in which other threads wait for memory. Only
@@ -6,6 +7,24 @@
 pub fn give_back_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     trim();
+}
+
+/// Bytes of memory that the process may use: those of the host, or fewer by the limit of its
+/// control group. `None` where the system does not tell.
+pub fn available_memory() -> Option<u64> {
+    let host = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let host = total_of(&host)?;
+    let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limits =
+        groups.iter().filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok());
+    Some(limits.fold(host, u64::min))
+}
+
+/// The first line of `/proc/meminfo` as bytes.
+fn total_of(meminfo: &str) -> Option<u64> {
+    let (name, rest) = meminfo.lines().next()?.split_once(':')?;
+    let kilobytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    (name == "MemTotal").then_some(kilobytes * 1_024)
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -19,6 +38,13 @@ fn trim() {
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_memory_of_the_host_is_known() {
+        assert_eq!(total_of("MemTotal:       1000 kB\nMemFree: 1 kB"), Some(1_024_000));
+        assert_eq!(total_of("Other: 5 kB"), None);
+        assert!(available_memory().is_some_and(|bytes| bytes > 1 << 20));
+    }
 
     fn resident_pages() -> u64 {
         let statistics = std::fs::read_to_string("/proc/self/statm").expect("Linux tells");

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::gate::{Gate, ValueGate};
 use crate::group::{AcceptedLink, Group};
 use crate::key_task::{DERIVATIONS, derive_here};
+use crate::memory;
 use crate::port::{Port, seed, start};
 use crate::shared::{Handle, Shared};
 use crate::signals::{GroupSignals, Watcher};
@@ -171,6 +172,7 @@ impl Listener {
             }
             endpoint.key_derivations = Some(DERIVATIONS);
             endpoint.max_callers = config.max_callers;
+            endpoint.receive_memory = memory::share_of_received(sockets.len());
             let sockets = Arc::clone(sockets);
             let handle = start(Arc::clone(socket), sockets, endpoint, *coalesce, carriage)?;
             handle.shared().call_and_wake(|state, _| {

@@ -1,4 +1,5 @@
-//! Giving memory back to the system after many connections have ended.
+//! The memory of a listener: the most that received packets take, and giving memory back to the
+//! system after many connections have ended.
 
 use std::time::Duration;
 
@@ -26,6 +27,13 @@ impl ConnectionPeak {
     }
 }
 
+/// Bytes that received packets may take at each of `shards` until the application reads them: a
+/// quarter of the memory that the process may use, for all shards together.
+pub(crate) fn share_of_received(shards: usize) -> u64 {
+    let bytes = punctual_io::available_memory().map_or(u64::MAX, |bytes| bytes / RECEIVED);
+    bytes / (shards as u64).max(1)
+}
+
 /// Gives memory back to the system after a pause, in which the application can drop its own data of
 /// the ended connections. Runs in a thread for blocking work.
 pub(crate) fn give_back_memory_soon() {
@@ -35,6 +43,8 @@ pub(crate) fn give_back_memory_soon() {
     });
 }
 
+/// The fraction of the memory that received packets may take.
+const RECEIVED: u64 = 4;
 /// The smallest peak of connections after which giving memory back is worthwhile.
 const MANY: usize = 256;
 /// The pause in which applications can drop their own data.

@@ -180,6 +180,24 @@ impl Connection {
         }
     }
 
+    /// A data packet arrived for which there is no memory.
+    #[cold]
+    pub(crate) fn ignore_data(&mut self, now: Instant) {
+        if let State::Established(live) = &mut self.state
+            && live.is_live()
+        {
+            live.ignore_data(now);
+        }
+    }
+
+    /// Bytes of the packets that wait for the application.
+    pub(crate) fn held(&self) -> u64 {
+        match &self.state {
+            State::Established(live) => live.held(),
+            State::Handshaking(_) | State::Failed(_) => 0,
+        }
+    }
+
     /// Takes in a control packet. Returns whether it may have moved a timer or needs an answer:
     /// keepalives do not.
     pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) -> bool {

@@ -34,6 +34,12 @@ pub struct EndpointConfig {
     /// wait for the idle timeout of its old connection, which ends with
     /// [`CloseReason::Replaced`](crate::CloseReason::Replaced).
     pub max_callers: Option<usize>,
+    /// The largest number of bytes that received packets take until the application reads them, of
+    /// all connections together. When it is reached, packets of connections that take more than an
+    /// equal share are ignored ([`Statistics::packets_ignored`](crate::Statistics)). Default: no
+    /// limit but that of each connection
+    /// ([`receive_buffer`](crate::Config::receive_buffer)).
+    pub receive_memory: u64,
     /// This endpoint's place among several endpoints that share a port; see [`Shard`].
     pub shard: Shard,
     /// The number of each connection's first message. Default 1, as in libsrt; 0, which is not a
@@ -99,6 +105,7 @@ impl EndpointConfig {
             callers_per_second: 1_000,
             key_derivations: None,
             max_callers: None,
+            receive_memory: u64::MAX,
             shard: Shard::default(),
             first_message: MsgNo::FIRST,
         }

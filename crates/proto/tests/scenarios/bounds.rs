@@ -131,3 +131,25 @@ fn callers_beyond_the_backlog_are_not_kept() {
     assert_eq!(pair.listener.gone.len(), 100, "callers that do not repeat their call are removed");
     assert_eq!(pair.listener.endpoint.poll_timeout(), WakeUp::Never);
 }
+
+/// A caller with a latency of a minute fills the memory of the endpoint, and is not served beyond.
+#[test]
+fn a_caller_with_a_long_latency_does_not_fill_the_memory() {
+    const LIMIT: u64 = 1_000_000;
+    let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.receive_memory = LIMIT);
+    pair.connect(latency(60_000), latency(120));
+    for _ in 0..30 {
+        pair.stream(Side::Caller, 100, MS(1));
+        let statistics = pair.statistics(Side::Listener);
+        let packets = u64::from(statistics.receive_buffer_packets);
+        let held = statistics.receive_buffer_bytes + 128 * packets;
+        assert!(held <= LIMIT + LIMIT / 64, "{held} bytes");
+    }
+    let statistics = pair.statistics(Side::Listener);
+    assert!(statistics.receive_buffer_packets > 400 && statistics.packets_ignored > 1_000);
+    assert!(pair.listener.closed.is_empty());
+    let received = statistics.receive_buffer_packets as usize;
+    pair.run_for(SECS(61));
+    assert!(pair.delivered(Side::Caller).len() >= received, "what was stored is delivered");
+    assert_eq!(pair.statistics(Side::Listener).receive_buffer_bytes, 0);
+}

@@ -274,6 +274,17 @@ impl Established {
         }
     }
 
+    /// A data packet of the peer is ignored: there is no memory for it.
+    pub(super) fn ignore_data(&mut self, now: Instant) {
+        self.lifetime.note_received(now);
+        self.receiver.ignore();
+    }
+
+    /// Bytes of the packets that wait for the application.
+    pub(super) fn held(&self) -> u64 {
+        self.receiver.held()
+    }
+
     fn handle_ack(&mut self, now: Instant, ack: &Ack, rtt: Rtt) -> bool {
         let verdict = self.sender.handle_ack(now, ack, rtt);
         if verdict == Verdict::Advanced

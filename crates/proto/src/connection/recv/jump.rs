@@ -205,6 +205,11 @@ impl JumpDetector {
         self.candidates.is_some()
     }
 
+    /// The number of candidates.
+    pub(super) fn packets(&self) -> u64 {
+        self.candidates.as_ref().map_or(0, |candidates| candidates.packets.len() as u64)
+    }
+
     /// The stream so far continues: discards the candidates and returns their number.
     #[cold]
     pub(super) fn discard(&mut self) -> u64 {

@@ -63,6 +63,8 @@ use crate::wake_up::WakeUp;
 
 /// A gap of at least this size counts only when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
+/// Bytes that a packet takes beside its payload: its place in a ring, and its allocation.
+pub(crate) const PACKET: u64 = 128;
 /// For this time after a packet that could be decrypted, one that cannot has no effect.
 const READABLE: Duration = Duration::from_secs(1);
 
@@ -131,6 +133,17 @@ impl ReceiveHalf {
         self.counts.arrived(payload.len(), header.retransmitted);
         self.naks.note_arrival(heard_before);
         self.take_in(now, header, payload, rtt)
+    }
+
+    /// A packet arrived, and was ignored.
+    pub(crate) const fn ignore(&mut self) {
+        self.counts.ignored += 1;
+    }
+
+    /// Bytes of the packets that wait for the application, with what each takes beside its payload.
+    pub(crate) fn held(&self) -> u64 {
+        let stored = self.store.buffer.bytes() + self.store.buffer.packets() as u64 * PACKET;
+        stored + self.jumps.packets() * (PACKET + 1_456)
     }
 
     /// A packet of the peer's filter arrived.

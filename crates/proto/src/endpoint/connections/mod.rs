@@ -5,6 +5,7 @@ mod events;
 mod off_path;
 mod outbox;
 mod paths;
+mod receive_memory;
 mod table;
 mod timers;
 
@@ -21,6 +22,7 @@ use self::off_path::{OffPathPacket, Reaction};
 use self::outbox::Outbox;
 pub use self::outbox::Transmit;
 use self::paths::Paths;
+use self::receive_memory::ReceiveMemory;
 pub use self::table::ConnectionId;
 use self::table::{ConnectionTable, Slot};
 use self::timers::TimerQueue;
@@ -45,6 +47,7 @@ pub(super) struct Connections {
     outbox: Outbox,
     events: Events,
     departed: Departed,
+    memory: ReceiveMemory,
     /// How long before its time a message is delivered together with others.
     early_delivery: Duration,
     first_message: MsgNo,
@@ -60,6 +63,7 @@ impl Connections {
             outbox: Outbox::default(),
             events: Events::default(),
             departed: Departed::default(),
+            memory: ReceiveMemory::new(config.receive_memory),
             early_delivery: Duration::ZERO,
             first_message: config.first_message,
         }
@@ -225,9 +229,12 @@ impl Connections {
         cookies: &CookieKey,
     ) {
         let packet = OffPathPacket::Other { size: DataHeader::LEN + payload.len() };
-        if let Some(index) = self.route(now, path, header.dest, packet, cookies)
-            && self.table[index].connection.handle_data(now, header, payload)
-        {
+        let Some(index) = self.route(now, path, header.dest, packet, cookies) else { return };
+        let Self { memory, table, .. } = self;
+        let held = || table.iter().map(|slot| slot.connection.held());
+        if !memory.admits(payload.len(), held, || table[index].connection.held()) {
+            table[index].connection.ignore_data(now);
+        } else if table[index].connection.handle_data(now, header, payload) {
             self.settle(now, index);
         }
     }
