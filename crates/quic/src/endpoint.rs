@@ -9,7 +9,7 @@ use punctual_proto::WakeUp;
 use punctual_units::Instant;
 use quinn_proto::{
     ClientConfig, ConnectError as QuinnConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Incoming, ServerConfig, crypto,
+    EndpointEvent, Incoming, ServerConfig, crypto,
 };
 use thiserror::Error;
 
@@ -17,6 +17,8 @@ use crate::chance::Secrets;
 use crate::clock::Clock;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::connection::{CloseReason, Connection, ConnectionInfo, Progress};
+use crate::initials::Initials;
+use crate::newcomers::{Newcomers, Verdict};
 use crate::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use crate::tls::{ClientTls, Fault, Protocol, ServerTls, TlsConfigError};
 
@@ -112,6 +114,9 @@ pub struct Endpoint {
     secrets: Secrets,
     clock: Clock,
     connections: BTreeMap<usize, Connection>,
+    /// The limit on callers' first packets, while the endpoint listens.
+    initials: Option<Initials>,
+    newcomers: Newcomers,
     next_serial: u64,
     /// Connections that may have packets to send.
     ready: VecDeque<usize>,
@@ -135,6 +140,8 @@ impl Endpoint {
             quinn: quinn_proto::Endpoint::new(Arc::new(quinn_config), None, true, None),
             clock: Clock::new(config.epoch),
             secrets,
+            initials: None,
+            newcomers: Newcomers::new(config.retry_above),
             config,
             connections: BTreeMap::new(),
             next_serial: 0,
@@ -167,6 +174,7 @@ impl Endpoint {
     }
 
     fn listen_with(&mut self, crypto: Option<Arc<dyn crypto::ServerConfig>>) {
+        self.initials = crypto.is_some().then(Initials::default);
         let server = crypto.map(|crypto| {
             let token_key = Arc::new(self.secrets.token_key.clone());
             let mut server = ServerConfig::new(crypto, token_key);
@@ -260,6 +268,11 @@ impl Endpoint {
         ecn: Option<EcnCodepoint>,
         datagram: BytesMut,
     ) {
+        if let Some(initials) = &mut self.initials
+            && !initials.admits(now, remote, &datagram)
+        {
+            return;
+        }
         let at = self.clock.to_quinn(now);
         let mut buffer = Vec::new();
         match self.quinn.handle(at, remote, None, ecn, datagram, &mut buffer) {
@@ -275,8 +288,8 @@ impl Endpoint {
         }
     }
 
-    /// A caller has sent its first packet. While many handshakes are under way, it has to prove its
-    /// address first, which costs this end no memory.
+    /// A caller has sent its first packet. While many handshakes are under way or have failed, it
+    /// has to prove its address first, which costs this end no memory.
     fn handle_incoming(&mut self, now: Instant, incoming: Incoming) {
         let mut buffer = Vec::new();
         let remote = incoming.remote_address();
@@ -285,25 +298,43 @@ impl Endpoint {
             self.reply(remote, buffer);
             return;
         }
-        let under_way = self.connections.values().filter(|it| !it.is_established()).count();
-        if under_way >= self.config.retry_above && incoming.may_retry() {
-            if self.quinn.retry(incoming, &mut buffer).is_ok() {
-                self.reply(remote, buffer);
+        let is_proved = incoming.remote_address_validated();
+        match self.newcomers.judge(now, remote, is_proved) {
+            Verdict::Begin => {}
+            Verdict::Prove => {
+                if self.quinn.retry(incoming, &mut buffer).is_ok() {
+                    self.reply(remote, buffer);
+                }
+                return;
             }
-            return;
+            Verdict::Ignore => return self.quinn.ignore(incoming),
         }
+        let proved = is_proved.then_some(remote);
         let at = self.clock.to_quinn(now);
         match self.quinn.accept(incoming, at, &mut buffer, None) {
             Ok((handle, quinn)) => {
                 let transport = self.config.transport;
-                self.insert(handle, quinn, &transport, None);
+                let id = self.insert(handle, quinn, &transport, None);
+                let given_up = self.newcomers.begun(now, id.serial, id.handle, proved);
+                given_up.into_iter().for_each(|handle| self.forget(handle));
             }
             Err(error) => {
+                self.newcomers.refused(proved);
                 if error.response.is_some() {
                     self.reply(remote, buffer);
                 }
             }
         }
+    }
+
+    /// Gives up the handshake of a caller without a packet to it.
+    fn forget(&mut self, handle: usize) {
+        let Some(connection) = self.connections.remove(&handle) else { return };
+        if let Some(at) = connection.timer {
+            self.timers.remove(&(at, handle));
+        }
+        self.quinn.handle_event(ConnectionHandle(handle), EndpointEvent::drained());
+        self.events.push_back(Event::Closed(connection.id, CloseReason::TimedOut));
     }
 
     fn reply(&mut self, remote: SocketAddr, datagram: Vec<u8>) {
@@ -324,6 +355,9 @@ impl Endpoint {
                 self.settle(handle);
             }
         }
+        while let Some(handle) = self.newcomers.take_overdue(now) {
+            self.forget(handle);
+        }
     }
 
     /// The next event, if any.
@@ -337,7 +371,8 @@ impl Endpoint {
         if !self.ready.is_empty() || !self.replies.is_empty() {
             return WakeUp::Now;
         }
-        self.timers.first().map(|&(at, _)| at).into()
+        let timer = self.timers.first().map(|&(at, _)| at);
+        timer.into_iter().chain(self.newcomers.next_deadline()).min().into()
     }
 
     /// Appends up to `max_segments` UDP datagrams for one peer to `buffer`; `None` if there are
@@ -504,6 +539,11 @@ impl Endpoint {
         }
         let id = connection.id;
         while let Some(progress) = connection.poll() {
+            match progress {
+                Progress::Established(_) => self.newcomers.completed(id.serial),
+                Progress::Closed(_) => self.newcomers.ended(id.serial),
+                _ => {}
+            }
             self.events.push_back(match progress {
                 Progress::Established(protocol) => Event::Established(id, protocol),
                 Progress::Readable => Event::Readable(id),
@@ -516,6 +556,7 @@ impl Endpoint {
             if let Some(at) = connection.timer.take() {
                 self.timers.remove(&(at, handle));
             }
+            self.newcomers.ended(id.serial);
             self.connections.remove(&handle);
             return;
         }

@@ -47,6 +47,8 @@ pub(crate) struct Bed {
     pub(crate) links: [Link<Vec<u8>>; 2],
     /// Bytes of each UDP datagram that was sent, by the sending end.
     pub(crate) sent: [Vec<Vec<u8>>; 2],
+    /// Datagrams of the listener to strangers.
+    pub(crate) to_strangers: Vec<(SocketAddr, Vec<u8>)>,
     steps: Steps,
 }
 
@@ -93,7 +95,8 @@ impl Bed {
         });
         let link = LinkConfig { overhead: HEADERS, ..link.clone() };
         let links = [1, 2].map(|direction| Link::new(link.clone(), seed * 10 + direction));
-        Self { now, ends, links, sent: [Vec::new(), Vec::new()], steps: Steps::default() }
+        let sent = [Vec::new(), Vec::new()];
+        Self { now, ends, links, sent, to_strangers: Vec::new(), steps: Steps::default() }
     }
 
     /// Lets the listener listen for SRT over these protocols.
@@ -176,6 +179,12 @@ impl Bed {
         });
     }
 
+    /// The listener gets a datagram of a stranger.
+    pub(crate) fn arrives_from(&mut self, stranger: SocketAddr, datagram: &[u8]) {
+        let machine = &mut self.ends[LISTENER].machine;
+        machine.handle_datagram(self.now, stranger, None, BytesMut::from(datagram));
+    }
+
     fn receive(&mut self, side: usize) -> bool {
         let other = 1 - side;
         let from = self.ends[other].address;
@@ -190,6 +199,7 @@ impl Bed {
 
     fn drive(&mut self, side: usize) -> bool {
         let now = self.now;
+        let peer = self.ends[1 - side].address;
         let end = &mut self.ends[side];
         if end.machine.poll_timeout().instant(now).is_some_and(|at| at <= now) {
             end.machine.handle_timeout(now);
@@ -203,6 +213,10 @@ impl Bed {
         let mut buffer = Vec::new();
         while let Some(transmit) = end.machine.poll_transmit(now, 10, &mut buffer) {
             for datagram in buffer.chunks(transmit.segment_size) {
+                if transmit.remote != peer {
+                    self.to_strangers.push((transmit.remote, datagram.to_vec()));
+                    continue;
+                }
                 self.sent[side].push(datagram.to_vec());
                 self.links[side].send(now, datagram.to_vec());
             }

@@ -4,5 +4,6 @@ mod bed;
 mod calls;
 mod certificates;
 mod duo;
+mod floods;
 mod plain;
 mod sizes;
