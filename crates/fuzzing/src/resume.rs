@@ -1,22 +1,24 @@
 //! The records by which two ends resume a stream.
 
 use bytes::{Bytes, BytesMut};
-use punctual_resume::{MemorySpool, PeerFormat, Receiver, Sender, StreamIdentity};
+use punctual_resume::{MemorySpool, Peer, PeerFormat, Receiver, Sender, StreamSecret};
 
 /// Any bytes for a sender and for a receiver, over several connections, and then a sound connection
 /// between both: whatever came before, each ends with the same stream.
 pub(crate) fn run(input: &[u8]) {
-    let Some(stream) = StreamIdentity::new([1; 16]) else { return };
+    let Some(stream) = StreamSecret::new([1; 16]) else { return };
     let mut sender = Sender::new(stream, MemorySpool::new(1_000));
     let mut receiver = Receiver::default();
     let message = Bytes::from_static(b"a message");
     assert!(sender.push(message.clone()).is_ok());
-    for part in input.chunks(64) {
-        sender.connected(PeerFormat::Resumable);
+    for (number, part) in input.chunks(64).enumerate() {
+        let peer = if number % 2 == 0 { Peer::Anybody } else { Peer::Chosen };
+        assert!(sender.connected(PeerFormat::Resumable([2; 16]), peer).is_ok());
         let _ = sender.receive(part);
         while let Ok(Some(_)) = sender.next_bytes() {}
         assert!(sender.kept().first <= sender.kept().end);
-        receiver.connected();
+        receiver.connected([3; 16], peer);
+        while receiver.next_bytes().is_some() {}
         let mut messages = Vec::new();
         let _ = receiver.receive(part, &mut messages);
         receiver.written(receiver.taken());
@@ -31,8 +33,8 @@ pub(crate) fn run(input: &[u8]) {
 fn deliver(sender: &mut Sender<MemorySpool>) {
     let mut receiver = Receiver::default();
     sender.end();
-    sender.connected(PeerFormat::Resumable);
-    receiver.connected();
+    assert!(sender.connected(PeerFormat::Resumable([2; 16]), Peer::Chosen).is_ok());
+    receiver.connected([3; 16], Peer::Chosen);
     let kept = sender.kept().len();
     let mut messages = Vec::new();
     while !sender.is_complete() {

@@ -508,7 +508,7 @@ impl IncomingCall {
             signals.join(group);
             Ok::<_, Error>((id, signals))
         })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals))
+        Ok(Socket::accepted(Arc::clone(shared), id, signals))
     }
 
     /// Accepts the caller with the listener's options.
@@ -543,7 +543,7 @@ impl IncomingCall {
             let id = state.endpoint().accept(now, self.incoming.id, config)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connected, self.remote)))
         })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals))
+        Ok(Socket::accepted(Arc::clone(shared), id, signals))
     }
 
     fn refuse(&mut self, reason: RejectReason) {

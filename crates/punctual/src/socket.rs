@@ -72,8 +72,19 @@ impl Socket {
     }
 
     pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
-        let stream_id = OnceLock::new();
-        Self { connection: Arc::new(Connection { shared, id, signals, stream_id }) }
+        let (stream_id, was_accepted) = (OnceLock::new(), false);
+        Self { connection: Arc::new(Connection { shared, id, signals, stream_id, was_accepted }) }
+    }
+
+    /// The connection to a caller of a listener.
+    pub(crate) fn accepted(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
+        let (stream_id, was_accepted) = (OnceLock::new(), true);
+        Self { connection: Arc::new(Connection { shared, id, signals, stream_id, was_accepted }) }
+    }
+
+    /// Whether the peer has called a listener of this end; this end has called it otherwise.
+    pub(crate) fn was_accepted(&self) -> bool {
+        self.connection.was_accepted
     }
 
     /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
@@ -637,6 +648,7 @@ struct Connection {
     signals: Arc<Signals>,
     /// Cached on first use, which is after the handshake: from then on it does not change.
     stream_id: OnceLock<RawStreamId>,
+    was_accepted: bool,
 }
 
 impl Drop for Connection {

@@ -8,6 +8,8 @@
 //! The stream is in [frames](punctual_proto::FrameReader), and the two ends exchange [`Record`]s in
 //! control frames between them: the receiver its position, the sender the beginning and the end.
 //! Offsets count the bytes of messages from the beginning of the stream, without their frames.
+//! Before either end tells anything about the stream, both prove by a keyed hash that they have the
+//! [secret](StreamSecret) that the first connection told.
 //! Both ends agree on this in the handshake: see
 //! [`Config::with_resume`](punctual_proto::Config::with_resume).
 //!
@@ -17,13 +19,17 @@
 #![forbid(unsafe_code)]
 
 mod memory;
+mod peer;
 mod receiver;
 mod record;
+mod secret;
 mod sender;
 mod spool;
 
 pub use memory::MemorySpool;
+pub use peer::Peer;
 pub use receiver::{Beginning, Receiver};
-pub use record::{Record, RecordError, StreamIdentity};
+pub use record::{Record, RecordError};
+pub use secret::{Nonce, Proof, StreamSecret};
 pub use sender::{PeerFormat, ResumeError, Resumption, Sender, Sent};
 pub use spool::{Kept, Spool, SpoolError};

@@ -13,6 +13,7 @@ pub struct MemorySpool {
     messages: VecDeque<(u64, Bytes)>,
     kept: Kept,
     limit: u64,
+    has_begun: bool,
 }
 
 impl MemorySpool {
@@ -23,7 +24,12 @@ impl MemorySpool {
 
     /// The same for a stream of which the bytes before `first` are released already.
     pub fn at(first: u64, limit: u64) -> Self {
-        Self { messages: VecDeque::new(), kept: Kept { first, end: first }, limit }
+        Self {
+            messages: VecDeque::new(),
+            kept: Kept { first, end: first },
+            limit,
+            has_begun: false,
+        }
     }
 
     /// Releases the oldest messages until `message` fits, and keeps it.
@@ -76,6 +82,15 @@ impl Spool for MemorySpool {
         {
             self.messages.pop_front();
         }
+        Ok(())
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn begin(&mut self) -> Result<(), SpoolError> {
+        self.has_begun = true;
         Ok(())
     }
 }

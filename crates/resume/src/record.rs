@@ -1,68 +1,69 @@
 //! The records that two ends exchange.
 
-use std::fmt;
-
 use bytes::{Buf, BytesMut};
 use punctual_proto::write_control_frame;
 use thiserror::Error;
 
-/// The name of a stream, by which two ends recognise it over a new connection: 128 random bits that
-/// its sender chooses.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct StreamIdentity([u8; 16]);
+use crate::secret::{Nonce, Proof, StreamSecret};
 
-impl StreamIdentity {
-    /// The identity of these bytes; `None` if all are zero, which stands for no stream.
-    pub fn new(bytes: [u8; 16]) -> Option<Self> {
-        (bytes != NO_STREAM).then_some(Self(bytes))
-    }
-
-    /// The bytes.
-    pub const fn bytes(self) -> [u8; 16] {
-        self.0
-    }
-}
-
-impl fmt::Display for StreamIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// A record in a control frame. All numbers are big endian.
+/// A record in a control frame: a byte for its kind, and its fields in the order in which they are
+/// here. All numbers are big endian, of 8 bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Record {
-    /// From the sender, before the first message of a connection: a byte 1, the identity, and the
-    /// offset of the first byte that follows as 8 bytes.
+    /// 1, from the receiver, first of all.
+    Hello {
+        /// Its random bytes for this connection.
+        nonce: Nonce,
+    },
+    /// 2, from the sender, in answer to `Hello`.
+    Claim {
+        /// Its random bytes for this connection.
+        nonce: Nonce,
+        /// The proof that it has the secret of its stream.
+        proof: Proof,
+    },
+    /// 3, from the receiver, in answer to the `Claim` of the stream that it had before.
+    Resume {
+        /// The proof that it has the secret of the stream.
+        proof: Proof,
+        /// The offset before which all bytes are written: the sender need not keep them.
+        written: u64,
+        /// The offset of the next byte that it wants.
+        next: u64,
+    },
+    /// 4, from the receiver, in answer to the `Claim` of a stream that it does not know and takes.
+    New,
+    /// 5, from the sender, in answer to `New`, before the first message.
     Begin {
-        /// The stream.
-        stream: StreamIdentity,
+        /// The secret of the stream.
+        stream: StreamSecret,
         /// The offset of the next byte.
         offset: u64,
     },
-    /// From the receiver, first of all and then whenever more is written: a byte 2, the identity or
-    /// zeros, and two offsets of 8 bytes each.
-    Position {
-        /// The stream that the receiver has last read; `None` if it knows none.
-        stream: Option<StreamIdentity>,
-        /// The offset before which all bytes are written: the sender need not keep them.
-        written: u64,
-        /// The offset of the next byte that the receiver wants over a new connection.
-        next: u64,
+    /// 6, from the sender, in answer to `Resume`, before the first message.
+    GoOn {
+        /// The offset of the next byte.
+        offset: u64,
     },
-    /// From the sender, after the last message: a byte 3 and the number of bytes of the stream as 8
-    /// bytes.
+    /// 7, from the receiver, after the beginning and whenever more is written.
+    Written {
+        /// The offset before which all bytes are written: the sender need not keep them.
+        offset: u64,
+    },
+    /// 8, from the sender after the last message, and from the receiver when all is written.
     End {
         /// The number of bytes of the whole stream.
         len: u64,
     },
+    /// 9, from either end to a peer that does not prove that the stream is its own.
+    Refuse,
 }
 
 /// Bytes that are no record.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum RecordError {
     /// The first byte is that of no record.
-    #[error("a control frame has a record of kind {0}, which is none of 1 to 3")]
+    #[error("a control frame has a record of kind {0}, which is none of 1 to 9")]
     Kind(u8),
     /// It has another number of bytes than records of its kind have.
     #[error("a control frame has {len} bytes, where its record has {expected}")]
@@ -72,9 +73,9 @@ pub enum RecordError {
         /// The bytes that should be there.
         expected: usize,
     },
-    /// A stream begins that has no identity.
-    #[error("a stream begins whose identity is zero")]
-    NoStream,
+    /// A stream begins that has no secret.
+    #[error("a stream begins whose secret is zero")]
+    NoSecret,
     /// An offset is larger than any stream can be long.
     #[error("an offset of {0} bytes is more than the {MAX_OFFSET} that a stream may have")]
     Offset(u64),
@@ -83,26 +84,44 @@ pub enum RecordError {
 impl Record {
     /// Appends the control frame of this record to `frames`.
     pub fn write(&self, frames: &mut BytesMut) {
-        let mut record = Vec::with_capacity(33);
+        let mut record = Vec::with_capacity(LONGEST);
+        record.push(self.kind());
         match *self {
-            Self::Begin { stream, offset } => {
-                record.push(BEGIN);
-                record.extend(stream.bytes());
-                record.extend(offset.to_be_bytes());
+            Self::Hello { nonce } => record.extend(nonce),
+            Self::Claim { nonce, proof } => {
+                record.extend(nonce);
+                record.extend(proof.0);
             }
-            Self::Position { stream, written, next } => {
-                record.push(POSITION);
-                record.extend(stream.map_or(NO_STREAM, StreamIdentity::bytes));
+            Self::Resume { proof, written, next } => {
+                record.extend(proof.0);
                 record.extend(written.to_be_bytes());
                 record.extend(next.to_be_bytes());
             }
-            Self::End { len } => {
-                record.push(END);
-                record.extend(len.to_be_bytes());
+            Self::Begin { stream, offset } => {
+                record.extend(stream.bytes());
+                record.extend(offset.to_be_bytes());
             }
+            Self::GoOn { offset } | Self::Written { offset } | Self::End { len: offset } => {
+                record.extend(offset.to_be_bytes());
+            }
+            Self::New | Self::Refuse => {}
         }
         let written = write_control_frame(&record, frames);
-        debug_assert!(written.is_ok(), "33 bytes fit into a frame");
+        debug_assert!(written.is_ok(), "{LONGEST} bytes fit into a frame");
+    }
+
+    const fn kind(&self) -> u8 {
+        match self {
+            Self::Hello { .. } => HELLO,
+            Self::Claim { .. } => CLAIM,
+            Self::Resume { .. } => RESUME,
+            Self::New => NEW,
+            Self::Begin { .. } => BEGIN,
+            Self::GoOn { .. } => GO_ON,
+            Self::Written { .. } => WRITTEN,
+            Self::End { .. } => END,
+            Self::Refuse => REFUSE,
+        }
     }
 
     /// Reads the record of a control frame.
@@ -112,35 +131,45 @@ impl Record {
     /// The bytes are no record.
     pub fn read(mut bytes: &[u8]) -> Result<Self, RecordError> {
         let len = bytes.len();
-        let kind = bytes.try_get_u8().map_err(|_| RecordError::Len { len, expected: 9 })?;
+        let kind = bytes.try_get_u8().map_err(|_| RecordError::Len { len, expected: 1 })?;
         let expected = match kind {
+            HELLO => 17,
+            CLAIM | RESUME => 49,
+            NEW | REFUSE => 1,
             BEGIN => 25,
-            POSITION => 33,
-            END => 9,
+            GO_ON | WRITTEN | END => 9,
             kind => return Err(RecordError::Kind(kind)),
         };
         if len != expected {
             return Err(RecordError::Len { len, expected });
         }
+        let bytes = &mut bytes;
         Ok(match kind {
-            BEGIN => {
-                let stream = identity(&mut bytes).ok_or(RecordError::NoStream)?;
-                Self::Begin { stream, offset: offset(&mut bytes)? }
-            }
-            POSITION => {
-                let stream = identity(&mut bytes);
-                let (written, next) = (offset(&mut bytes)?, offset(&mut bytes)?);
-                Self::Position { stream, written, next }
-            }
-            _ => Self::End { len: offset(&mut bytes)? },
+            HELLO => Self::Hello { nonce: array(bytes) },
+            CLAIM => Self::Claim { nonce: array(bytes), proof: Proof(array(bytes)) },
+            RESUME => Self::Resume {
+                proof: Proof(array(bytes)),
+                written: offset(bytes)?,
+                next: offset(bytes)?,
+            },
+            NEW => Self::New,
+            BEGIN => Self::Begin {
+                stream: StreamSecret::new(array(bytes)).ok_or(RecordError::NoSecret)?,
+                offset: offset(bytes)?,
+            },
+            GO_ON => Self::GoOn { offset: offset(bytes)? },
+            WRITTEN => Self::Written { offset: offset(bytes)? },
+            END => Self::End { len: offset(bytes)? },
+            _ => Self::Refuse,
         })
     }
 }
 
-fn identity(bytes: &mut &[u8]) -> Option<StreamIdentity> {
-    let mut identity = NO_STREAM;
-    bytes.copy_to_slice(&mut identity);
-    StreamIdentity::new(identity)
+/// The next bytes, of which there are enough.
+fn array<const LEN: usize>(bytes: &mut &[u8]) -> [u8; LEN] {
+    let mut array = [0; LEN];
+    bytes.copy_to_slice(&mut array);
+    array
 }
 
 fn offset(bytes: &mut &[u8]) -> Result<u64, RecordError> {
@@ -151,12 +180,18 @@ fn offset(bytes: &mut &[u8]) -> Result<u64, RecordError> {
 /// The most bytes of a stream: at 100 Gb/s it lasts for 23 years. Sums of offsets are in range.
 const MAX_OFFSET: u64 = 1 << 63;
 
-/// Stands for no stream in a [`Record::Position`].
-const NO_STREAM: [u8; 16] = [0; 16];
+/// The bytes of the longest record.
+const LONGEST: usize = 49;
 
-const BEGIN: u8 = 1;
-const POSITION: u8 = 2;
-const END: u8 = 3;
+const HELLO: u8 = 1;
+const CLAIM: u8 = 2;
+const RESUME: u8 = 3;
+const NEW: u8 = 4;
+const BEGIN: u8 = 5;
+const GO_ON: u8 = 6;
+const WRITTEN: u8 = 7;
+const END: u8 = 8;
+const REFUSE: u8 = 9;
 
 #[cfg(test)]
 mod tests {
@@ -166,13 +201,24 @@ mod tests {
     use super::*;
 
     fn record() -> impl Strategy<Value = Record> {
-        let stream = any::<[u8; 16]>().prop_map(StreamIdentity::new);
-        let numbers = (0..=MAX_OFFSET, 0..=MAX_OFFSET);
-        (stream, numbers, 0..3).prop_map(|(stream, (one, two), kind)| match (kind, stream) {
-            (0, Some(stream)) => Record::Begin { stream, offset: one },
-            (0 | 1, stream) => Record::Position { stream, written: one, next: two },
-            _ => Record::End { len: one },
-        })
+        let offset = 0..=MAX_OFFSET;
+        let nonce = any::<Nonce>();
+        let proof = any::<[u8; 32]>().prop_map(Proof);
+        prop_oneof![
+            nonce.prop_map(|nonce| Record::Hello { nonce }),
+            (nonce, proof.clone()).prop_map(|(nonce, proof)| Record::Claim { nonce, proof }),
+            (proof, offset.clone(), offset.clone())
+                .prop_map(|(proof, written, next)| Record::Resume { proof, written, next }),
+            Just(Record::New),
+            (1_u8.., offset.clone()).prop_map(|(number, offset)| Record::Begin {
+                stream: StreamSecret::new([number; 16]).unwrap(),
+                offset
+            }),
+            offset.clone().prop_map(|offset| Record::GoOn { offset }),
+            offset.clone().prop_map(|offset| Record::Written { offset }),
+            offset.prop_map(|len| Record::End { len }),
+            Just(Record::Refuse),
+        ]
     }
 
     proptest! {
@@ -189,7 +235,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_record_or_an_error(bytes in prop::collection::vec(0_u8..4, 0..40)) {
+        fn any_bytes_are_a_record_or_an_error(bytes in prop::collection::vec(0_u8..10, 0..52)) {
             if let Ok(record) = Record::read(&bytes) {
                 let mut frames = BytesMut::new();
                 record.write(&mut frames);
@@ -200,19 +246,20 @@ mod tests {
 
     #[test]
     fn an_error_says_what_a_record_should_be() {
-        let error = Record::read(&[POSITION, 0, 0]).unwrap_err();
-        assert_eq!(error.to_string(), "a control frame has 3 bytes, where its record has 33");
-        let error = Record::read(&[9]).unwrap_err();
+        let error = Record::read(&[RESUME, 0, 0]).unwrap_err();
+        assert_eq!(error.to_string(), "a control frame has 3 bytes, where its record has 49");
+        let error = Record::read(&[10]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a control frame has a record of kind 9, which is none of 1 to 3"
+            "a control frame has a record of kind 10, which is none of 1 to 9"
         );
+        assert_eq!(Record::read(&[]), Err(RecordError::Len { len: 0, expected: 1 }));
         assert_eq!(Record::read(&[BEGIN; 25]).map(drop), Ok(()));
         let mut begin = [0; 25];
         begin[0] = BEGIN;
+        assert_eq!(Record::read(&begin), Err(RecordError::NoSecret));
         assert_eq!(Record::read(&[0xFF; 9]), Err(RecordError::Kind(0xFF)));
-        let end = [3, 0xFF, 0, 0, 0, 0, 0, 0, 0];
+        let end = [END, 0xFF, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(Record::read(&end), Err(RecordError::Offset(0xFF << 56)));
-        assert_eq!(Record::read(&begin), Err(RecordError::NoStream));
     }
 }

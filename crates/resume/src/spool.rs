@@ -31,6 +31,16 @@ pub trait Spool {
     ///
     /// A file cannot be written.
     fn release(&mut self, offset: u64) -> Result<(), SpoolError>;
+
+    /// Whether a receiver has begun to receive the stream.
+    fn has_begun(&self) -> bool;
+
+    /// A receiver has begun to receive the stream.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written.
+    fn begin(&mut self) -> Result<(), SpoolError>;
 }
 
 /// The bytes that a spool keeps.
@@ -60,9 +70,12 @@ pub enum SpoolError {
     /// There is no room for the message.
     #[error("the spool is full")]
     Full,
-    /// The file cannot be read or written.
+    /// The file cannot be read or written at present, for example because the disk is full.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A byte that is kept is not in the file any more.
+    #[error("the byte at {0} of the stream is not in the file any more")]
+    Damaged(u64),
 }
 
 impl<S: Spool + ?Sized> Spool for Box<S> {
@@ -80,5 +93,13 @@ impl<S: Spool + ?Sized> Spool for Box<S> {
 
     fn release(&mut self, offset: u64) -> Result<(), SpoolError> {
         (**self).release(offset)
+    }
+
+    fn has_begun(&self) -> bool {
+        (**self).has_begun()
+    }
+
+    fn begin(&mut self) -> Result<(), SpoolError> {
+        (**self).begin()
     }
 }

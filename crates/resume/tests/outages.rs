@@ -11,7 +11,8 @@ use bytes::Bytes;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{Config, ConnectionId, Endpoint, RecvError};
 use punctual_resume::{
-    Beginning, Kept, MemorySpool, PeerFormat, Receiver, Sender, Spool, SpoolError, StreamIdentity,
+    Beginning, Kept, MemorySpool, Nonce, Peer, PeerFormat, Receiver, Sender, Spool, SpoolError,
+    StreamSecret,
 };
 use punctual_testbed::datagram::noise;
 use punctual_testbed::node::{EPOCH, endpoint_config};
@@ -85,7 +86,7 @@ struct World {
     unwritten: VecDeque<u8>,
     recording: Vec<u8>,
     /// The stream in the recording, once one has begun.
-    recorded: Option<StreamIdentity>,
+    recorded: Option<StreamSecret>,
     duplicates: u64,
     missing: u64,
     longest_spool: u64,
@@ -106,7 +107,7 @@ impl World {
             pair,
             source: Source::new(&mut random),
             random,
-            sender: Sender::new(identity(), spool.clone()),
+            sender: Sender::new(secret(), spool.clone()),
             spool,
             receiver: Receiver::default(),
             unsent: Default::default(),
@@ -202,7 +203,8 @@ impl World {
         if self.pair.caller.connected && !self.is_connected {
             self.is_connected = true;
             self.unsent[0].clear();
-            self.sender.connected(PeerFormat::Resumable);
+            let format = PeerFormat::Resumable(self.nonce());
+            self.sender.connected(format, Peer::Anybody).expect("it resumes");
         }
     }
 
@@ -225,7 +227,8 @@ impl World {
         if self.pair.listener.connection != self.accepted {
             self.accepted = self.pair.listener.connection;
             self.unsent[1].clear();
-            self.receiver.connected();
+            let nonce = self.nonce();
+            self.receiver.connected(nonce, Peer::Anybody);
         }
         while let Some(bytes) = self.read(Side::Listener) {
             let mut messages = Vec::new();
@@ -260,6 +263,10 @@ impl World {
         }
     }
 
+    fn nonce(&mut self) -> Nonce {
+        std::array::from_fn(|_| self.random.next_u32() as u8)
+    }
+
     fn read(&mut self, side: Side) -> Option<Bytes> {
         let now = self.pair.now;
         let node = self.pair.node(side);
@@ -276,7 +283,7 @@ impl World {
         self.pair.caller.endpoint = Endpoint::new(config, self.pair.now);
         self.pair.caller.connection = None;
         self.is_connected = false;
-        self.sender = Sender::new(identity(), self.spool.clone());
+        self.sender = Sender::new(secret(), self.spool.clone());
     }
 
     /// The receiver's process ends without a word; the next one finds its recording.
@@ -313,14 +320,22 @@ impl Spool for File {
     fn release(&mut self, offset: u64) -> Result<(), SpoolError> {
         self.0.borrow_mut().release(offset)
     }
+
+    fn has_begun(&self) -> bool {
+        self.0.borrow().has_begun()
+    }
+
+    fn begin(&mut self) -> Result<(), SpoolError> {
+        self.0.borrow_mut().begin()
+    }
 }
 
 fn config() -> Config {
     Config::file().with_framing(true).with_resume(true)
 }
 
-fn identity() -> StreamIdentity {
-    StreamIdentity::new([1; 16]).expect("not zero")
+fn secret() -> StreamSecret {
+    StreamSecret::new([1; 16]).expect("not zero")
 }
 
 /// An endless source: noise of a prime length, again and again.

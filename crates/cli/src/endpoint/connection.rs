@@ -45,7 +45,6 @@ impl Connection {
 
     pub(crate) fn srt(socket: Socket, resumed: Option<&ResumedStream>, log: &Arc<EndLog>) -> Self {
         log.connected(|| srt::announce(&socket));
-        let resumed = resumed.filter(|_| socket.info().resumable);
         let reader = match resumed.and_then(|stream| stream.reader(socket.clone())) {
             Some(reader) => Reader::Resumed(reader),
             None => Reader::srt(socket.clone()),

@@ -65,6 +65,8 @@ pub(crate) struct Opener {
     gather: Duration,
     pacing: Pacing,
     existing: Existing,
+    /// Whether a full disk is waited for, and until when.
+    patience: Option<Stop>,
     admission: Admission,
     listener: AnyListener,
     calls: srt::Calls,
@@ -103,6 +105,7 @@ impl Opener {
             gather: Duration::ZERO,
             pacing,
             existing: Existing::default(),
+            patience: None,
             admission: Admission::default(),
             listener: AnyListener::None,
             calls: srt::Calls::default(),
@@ -175,6 +178,11 @@ impl Opener {
     /// batches, which costs far less than a port for each.
     pub(crate) fn with_shared_port(self) -> Self {
         Self { calls: srt::Calls::from_one_port(), ..self }
+    }
+
+    /// The same, which waits for room on a full disk until `stop`.
+    pub(crate) fn with_patience(self, stop: Stop) -> Self {
+        Self { patience: Some(stop), ..self }
     }
 
     /// The same, with this treatment of a file that exists.
@@ -290,7 +298,9 @@ impl Opener {
                     let Self { uri, pacing, coalesce, skip, .. } = self;
                     open_input(uri, size, *pacing, *coalesce, *skip, log).await
                 }
-                Role::Destination => open_output(&self.uri, self.existing, log),
+                Role::Destination => {
+                    open_output(&self.uri, self.existing, self.patience.as_ref(), log)
+                }
             },
             Target::Srt(target) if target.mode == Mode::Listener => {
                 let Self { links, listener, admission, resumed, .. } = self;
@@ -536,13 +546,19 @@ fn warn_of_no_clock(path: Option<&PathBuf>) {
     }
 }
 
-fn open_output(uri: &Uri, existing: Existing, log: &Arc<EndLog>) -> Result<Connection, Failure> {
+fn open_output(
+    uri: &Uri,
+    existing: Existing,
+    patience: Option<&Stop>,
+    log: &Arc<EndLog>,
+) -> Result<Connection, Failure> {
     let (writer, limits) = match &uri.target {
         Target::File(target) if target.grows => {
             return Err(Failure::usage("`grow=wait` is for a file that is read"));
         }
         Target::File(target) => {
-            (Writer::File(Recording::new(&target.path, existing)?), target.limits)
+            let recording = Recording::new(&target.path, existing)?;
+            (Writer::File(recording.with_patience(patience.cloned())), target.limits)
         }
         _ => (Writer::Bytes(ByteWriter::new(Box::new(tokio::io::stdout()))), Limits::default()),
     };

@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 use std::fs::Metadata;
-use std::io;
+use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::fs::OpenOptions;
+use tokio::io::AsyncSeekExt;
+use tokio::time::sleep;
 
 use crate::endpoint::byte_writer::ByteWriter;
 use crate::exit::Failure;
+use crate::stop::Stop;
 
 /// The treatment of a file that exists already and is not empty.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -28,6 +32,12 @@ pub(crate) struct Recording {
     path: PathBuf,
     existing: Existing,
     file: Option<ByteWriter>,
+    /// The length of the file, of which all is written.
+    len: u64,
+    /// Whether a full disk is waited for, and until when.
+    patience: Option<Stop>,
+    /// Whether the disk is full.
+    is_full: bool,
 }
 
 impl Recording {
@@ -47,20 +57,64 @@ impl Recording {
             Ok(_) => {}
             Err(_) => check_folder(path)?,
         }
-        Ok(Self { path: path.to_owned(), existing, file: None })
+        let (path, len, patience) = (path.to_owned(), 0, None);
+        Ok(Self { path, existing, file: None, len, patience, is_full: false })
+    }
+
+    /// The same, which waits for room on a full disk until `stop`, if it is given.
+    pub(crate) fn with_patience(self, patience: Option<Stop>) -> Self {
+        Self { patience, ..self }
     }
 
     /// Writes all of `batch`.
     pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> Result<(), Failure> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None if batch.iter().all(Bytes::is_empty) => {
+        if self.file.is_none() {
+            if batch.iter().all(Bytes::is_empty) {
                 batch.clear();
                 return Ok(());
             }
-            None => self.file.insert(open(&self.path, self.existing).await?),
-        };
-        file.write(batch).await.map_err(|error| Failure::file(&self.path, &error))
+            let (file, len) = open(&self.path, self.existing).await?;
+            (self.file, self.len) = (Some(file), len);
+        }
+        let bytes: usize = batch.iter().map(Bytes::len).sum();
+        loop {
+            let error = match &mut self.file {
+                Some(file) => match file.write(&mut batch.clone()).await {
+                    Ok(()) => break,
+                    Err(error) => error,
+                },
+                None => match open_again(&self.path, self.len).await {
+                    Ok(file) => {
+                        self.file = Some(file);
+                        continue;
+                    }
+                    Err(error) => error,
+                },
+            };
+            self.wait_for_room(&error).await?;
+        }
+        if std::mem::take(&mut self.is_full) {
+            tracing::info!("{} is written again", self.path.display());
+        }
+        self.len += bytes as u64;
+        batch.clear();
+        Ok(())
+    }
+
+    /// Waits until the file is worth another try.
+    async fn wait_for_room(&mut self, error: &io::Error) -> Result<(), Failure> {
+        let failed = Failure::file(&self.path, error);
+        let is_full = matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        );
+        let Some(stop) = self.patience.as_ref().filter(|_| is_full) else { return Err(failed) };
+        if !std::mem::replace(&mut self.is_full, true) {
+            tracing::warn!("{failed}; it is written again when there is room");
+        }
+        // A part of the last bytes may be in the file.
+        self.file = None;
+        stop.or(sleep(PAUSE)).await.ok_or(failed)
     }
 
     /// Ends the stream.
@@ -75,7 +129,8 @@ impl Recording {
     }
 }
 
-async fn open(path: &Path, existing: Existing) -> Result<ByteWriter, Failure> {
+/// Opens the file; returns it with its length.
+async fn open(path: &Path, existing: Existing) -> Result<(ByteWriter, u64), Failure> {
     let mut options = OpenOptions::new();
     match existing {
         // The file may have been made since the start.
@@ -85,9 +140,18 @@ async fn open(path: &Path, existing: Existing) -> Result<ByteWriter, Failure> {
     };
     let failed = |error| Failure::file(path, &error);
     let file = options.open(path).await.map_err(failed)?;
-    if existing == Existing::Keep && holds_something(&file.metadata().await.map_err(failed)?) {
+    let found = file.metadata().await.map_err(failed)?;
+    if existing == Existing::Keep && holds_something(&found) {
         return Err(kept(path));
     }
+    Ok((ByteWriter::new(Box::new(file)), found.len()))
+}
+
+/// Opens the file behind its first `len` bytes, and cuts off what is there of others.
+async fn open_again(path: &Path, len: u64) -> io::Result<ByteWriter> {
+    let mut file = OpenOptions::new().write(true).open(path).await?;
+    file.set_len(len).await?;
+    file.seek(SeekFrom::Start(len)).await?;
     Ok(ByteWriter::new(Box::new(file)))
 }
 
@@ -95,6 +159,9 @@ async fn open(path: &Path, existing: Existing) -> Result<ByteWriter, Failure> {
 fn holds_something(found: &Metadata) -> bool {
     found.is_file() && found.len() > 0
 }
+
+/// The time from one try to write on a full disk to the next.
+const PAUSE: Duration = Duration::from_secs(1);
 
 fn kept(path: &Path) -> Failure {
     Failure::usage(format!(

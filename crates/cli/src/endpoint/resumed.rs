@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use punctual::resume::{Beginning, CarryError, Received, ResumableReceiver, WrittenBytes};
+use punctual::resume::{
+    Beginning, CarryError, Received, ResumableReceiver, ResumeError, WrittenBytes,
+};
 use punctual::{CloseReason, Error, Socket};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::endpoint::recording_place::RecordingPlace;
+use crate::endpoint::recording_place::{PlaceEnd, RecordingPlace};
 use crate::exit::Failure;
 
 /// The receiver of a stream and the place of the stream in a recording, between connections.
@@ -24,24 +26,55 @@ struct Parts {
 pub(crate) struct ResumedReader {
     socket: Socket,
     parts: OwnedMutexGuard<Parts>,
+    /// The reason for which nothing is read.
+    refused: Option<Failure>,
 }
 
 impl ResumedStream {
     /// A stream that goes on where `recording` ends, if there is one.
     pub(crate) fn new(recording: Option<RecordingPlace>) -> Self {
         let receiver = match recording.as_ref().and_then(RecordingPlace::end) {
-            Some((stream, offset)) => ResumableReceiver::resuming(stream, offset),
+            Some(PlaceEnd { stream, offset, is_complete: false }) => {
+                ResumableReceiver::resuming(stream, offset)
+            }
+            Some(PlaceEnd { stream, offset, is_complete: true }) => {
+                ResumableReceiver::after(stream, offset)
+            }
             None => ResumableReceiver::default(),
         };
         Self(Arc::new(Mutex::new(Parts { receiver, recording })))
     }
 
-    /// A reader from `socket`, whose ends have agreed to resume the stream; `None` while there is
-    /// another one.
+    /// A reader from `socket`; `None` while there is another one, and for a peer that cannot resume
+    /// a stream, unless one waits to go on: then its bytes must not come into the middle of it.
     pub(super) fn reader(&self, socket: Socket) -> Option<ResumedReader> {
         let mut parts = Arc::clone(&self.0).try_lock_owned().ok()?;
-        parts.receiver.connected();
-        Some(ResumedReader { socket, parts })
+        let refused = if socket.info().resumable {
+            parts.receiver.connected(&socket).err().map(failure)
+        } else if parts.receiver.is_unfinished() {
+            let why = "the peer cannot go on with the stream here, which has not ended: it is \
+                       refused";
+            Some(Failure::runtime(format!("{why}; {}", parts.remedy())))
+        } else {
+            if let Some(recording) = &mut parts.recording {
+                recording.give_up();
+            }
+            return None;
+        };
+        Some(ResumedReader { socket, parts, refused })
+    }
+}
+
+impl Parts {
+    /// The way to take another stream than the one that has not ended.
+    fn remedy(&self) -> String {
+        match self.recording.as_ref().and_then(RecordingPlace::file) {
+            Some(file) => format!(
+                "to take another stream, remove {} and start this end again",
+                file.display()
+            ),
+            None => "to take another stream, start this end again".to_owned(),
+        }
     }
 }
 
@@ -49,10 +82,17 @@ impl ResumedReader {
     /// Appends the next messages to `batch`; returns `false` when the stream has ended and all of
     /// it is written, or this end has closed the connection. Cancel safe.
     pub(super) async fn read(&mut self, batch: &mut Vec<Bytes>) -> Result<bool, Failure> {
+        if let Some(refused) = self.refused.take() {
+            return Err(refused);
+        }
         loop {
             let received = match self.parts.receiver.recv(&self.socket, batch).await {
                 Ok(received) => received,
                 Err(CarryError::Connection(Error::Closed(CloseReason::Local))) => return Ok(false),
+                Err(error @ CarryError::Protocol(ResumeError::OtherSender)) => {
+                    let remedy = self.parts.remedy();
+                    return Err(Failure::runtime(format!("{error}; {remedy}")));
+                }
                 Err(error) => return Err(failure(error)),
             };
             if let Received::Beginning(beginning) = received {
@@ -62,7 +102,12 @@ impl ResumedReader {
                 }
             }
             match received {
-                Received::End => return Ok(false),
+                Received::End => {
+                    if let Some(recording) = &mut self.parts.recording {
+                        recording.complete();
+                    }
+                    return Ok(false);
+                }
                 Received::Beginning(_) if batch.is_empty() => {}
                 Received::Beginning(_) | Received::Messages => return Ok(true),
             }

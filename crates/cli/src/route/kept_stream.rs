@@ -1,11 +1,14 @@
 //! The stream to a destination that keeps what its receiver has not confirmed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use bytes::Bytes;
 use punctual::Outgoing;
-use punctual::resume::{FileSpool, ResumableSender, SpoolError};
+use punctual::resume::{FileSpool, ResumableSender, ResumeError, SpoolError};
 use punctual_units::grouped;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep;
 
 use crate::args::SpoolArgs;
 use crate::exit::Failure;
@@ -72,7 +75,7 @@ impl KeptStream {
                     let len = payload.len();
                     discarded.count(self.sender.try_send(payload), len)?;
                 } else {
-                    self.sender.send(payload).await.map_err(|error| failure(&error))?;
+                    self.add(payload, stop).await?;
                 }
             }
         }
@@ -81,6 +84,30 @@ impl KeptStream {
         }
         self.sender.end();
         Ok(Kept::All)
+    }
+
+    /// Keeps a message of a source that can wait. While the spool cannot be written, for example
+    /// because the disk is full, it is tried again and again.
+    async fn add(&self, payload: Bytes, stop: &Stop) -> Result<(), Failure> {
+        let mut waits = false;
+        loop {
+            match self.sender.send(payload.clone()).await {
+                Err(ResumeError::Spool(SpoolError::Io(error))) => {
+                    if !std::mem::replace(&mut waits, true) {
+                        tracing::warn!("the spool: {error}; the source waits until it is written");
+                    }
+                    if stop.or(sleep(PAUSE)).await.is_none() {
+                        return Err(failure(&error));
+                    }
+                }
+                added => {
+                    if waits && added.is_ok() {
+                        tracing::info!("the spool is written again");
+                    }
+                    return added.map_err(|error| failure(&error));
+                }
+            }
+        }
     }
 
     /// Bytes that are not confirmed and that no file keeps.
@@ -126,12 +153,24 @@ impl Discarded {
                         "the spool is full: messages are discarded until the receiver confirms some"
                     );
                 }
-                self.messages += 1;
-                self.bytes += len as u64;
+                self.add(len);
             }
-            Err(error) => return Err(failure(&error)),
+            Err(SpoolError::Io(error)) => {
+                if self.messages == 0 {
+                    tracing::warn!(
+                        "the spool: {error}; messages are discarded until it is written"
+                    );
+                }
+                self.add(len);
+            }
+            Err(error @ SpoolError::Damaged(_)) => return Err(failure(&error)),
         }
         Ok(())
+    }
+
+    fn add(&mut self, len: usize) {
+        self.messages += 1;
+        self.bytes += len as u64;
     }
 
     /// Says how many were discarded, and counts from 0 again.
@@ -140,7 +179,9 @@ impl Discarded {
         let bytes = std::mem::take(&mut self.bytes);
         if messages > 0 {
             let (messages, bytes) = (grouped(messages), grouped(bytes));
-            tracing::warn!("the spool was full: {messages} messages, {bytes} bytes were discarded");
+            tracing::warn!(
+                "the spool took no more: {messages} messages, {bytes} bytes were discarded"
+            );
         }
     }
 }
@@ -150,6 +191,9 @@ impl Drop for Discarded {
         self.tell();
     }
 }
+
+/// The time from one try to write a spool to the next.
+const PAUSE: Duration = Duration::from_secs(1);
 
 fn failure(error: &dyn std::fmt::Display) -> Failure {
     Failure::runtime(format!("the spool: {error}"))

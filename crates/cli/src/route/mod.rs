@@ -118,6 +118,10 @@ async fn carry(
     let among = (sinks.len() > 1).then_some(args.end);
     let mut ends = JoinSet::new();
     let mut source = source;
+    let sinks = match shared.reconnect {
+        true => sinks.into_iter().map(|sink| sink.with_patience(shared.stop.clone())).collect(),
+        false => sinks,
+    };
     let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
     for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
         let name = opener.uri().clone();

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use punctual::Socket;
-use punctual::resume::{Carried, CarryError, ResumeError, Resumption, Sent};
+use punctual::resume::{Carried, CarryError, ResumeError, Resumption, Sent, SpoolError};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -30,7 +30,7 @@ impl ResumableDestination {
     ///
     /// # Errors
     ///
-    /// The spool fails, the receiver has another past of the stream, or it is time to stop and not
+    /// The spool is damaged, the receiver has another past of the stream, or it is time to stop and not
     /// everything is confirmed.
     pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
         let uri = self.opener.uri().clone();
@@ -88,7 +88,10 @@ impl Carrier<'_> {
                 socket.close().await;
                 return Ok(());
             };
-            if let CarryError::Protocol(ResumeError::Ahead { .. } | ResumeError::Spool(_)) = lost {
+            if let CarryError::Protocol(
+                ResumeError::Ahead { .. } | ResumeError::Spool(SpoolError::Damaged(_)),
+            ) = lost
+            {
                 return Err(resumed::failure(lost));
             }
             if self.shared.stop.is_told() {

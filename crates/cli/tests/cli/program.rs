@@ -24,7 +24,7 @@ impl Program {
     /// Starts the program on a disk that seems full: writing fails after this number of blocks of
     /// 512 bytes of a file.
     pub(crate) fn start_on_small_disk(blocks: u32, args: &[&str]) -> Self {
-        Self::start_after(&format!("trap '' XFSZ; ulimit -f {blocks}"), args)
+        Self::start_after(&format!("trap '' XFSZ; ulimit -S -f {blocks}"), args)
     }
 
     /// Starts the program with SIGHUP ignored, as `nohup` does.
@@ -55,6 +55,13 @@ impl Program {
             }
         });
         Self { child, messages, heard: String::new() }
+    }
+
+    /// Makes room on the small disk.
+    pub(crate) fn make_room(&self) {
+        let id = self.id().to_string();
+        let made = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status();
+        assert!(made.expect("util-linux is installed").success());
     }
 
     /// Waits until it says something with `text` in it.

@@ -119,6 +119,44 @@ fn both_ends_are_killed_and_no_byte_is_lost_or_comes_twice() {
 }
 
 #[test]
+fn strangers_change_nothing_between_two_connections_of_a_stream() {
+    let routes = Routes::new("resumed-strangers");
+    let file = GrowingFile::begin(routes.folder.file("in.bin"));
+    let (mut receiver, sender) = (routes.receiver(), routes.sender());
+    routes.wait_for_more();
+    sender.kill();
+    receiver.wait_for("waiting for it to come back");
+    let copy = || fs::read(routes.folder.file("out.bin")).unwrap();
+    let before = copy();
+    let foreign = routes.folder.file("foreign.bin");
+    fs::write(&foreign, [0xEE; 500_000]).unwrap();
+    let port = routes.port;
+    // One that resumes a stream of its own, one that sends frames alone, and one bytes alone.
+    for (keys, reconnects) in [("", true), ("", false), ("&framing=off", false)] {
+        let call = format!("srt://127.0.0.1:{port}?transtype=stream{keys}");
+        if reconnects {
+            let mut stranger = Program::start(&["route", &foreign, &call, "--reconnect"]);
+            stranger.wait_for("the peer refuses this end");
+            stranger.kill();
+        } else {
+            let ended = Program::start(&["route", &foreign, &call]).end();
+            assert!(ended.stderr.contains("connected"), "{}", ended.stderr);
+        }
+    }
+    receiver.wait_for("out.bin.resume and start this end again");
+    assert!(copy() == before, "a stranger's bytes are in the recording");
+    // A new start of the receiver does not forget the sender.
+    receiver.kill();
+    let receiver = routes.receiver();
+    let written = file.complete();
+    let ended = routes.sender().end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    receiver.interrupt();
+    assert_eq!(receiver.end().code, Some(0));
+    assert!(copy() == written);
+}
+
+#[test]
 fn a_stream_goes_on_after_an_outage() {
     let folder = Folder::new("resumed-outage");
     let [file, copy] = ["in.bin", "out.bin"].map(|name| folder.file(name));
@@ -199,4 +237,51 @@ fn a_spool_that_cannot_be_used_is_explained() {
         assert!(ended.stderr.contains(expected), "{args:?}: {}", ended.stderr);
     }
     assert_eq!(fs::read(foreign).unwrap(), b"not a spool");
+}
+
+#[test]
+fn a_recording_goes_on_when_its_full_disk_has_room_again() {
+    let folder = Folder::new("resumed-full-recording");
+    let [file, copy] = ["in.bin", "out.bin"].map(|name| folder.file(name));
+    let bytes: Vec<u8> = (0..700_000_u32).flat_map(u32::to_be_bytes).collect();
+    fs::write(&file, &bytes).unwrap();
+    let port = free_port();
+    let listen = format!("srt://127.0.0.1:{port}?mode=listener&transtype=stream");
+    let receive = ["route", &listen, &copy, "--reconnect", "--append"];
+    let mut receiver = Program::start_on_small_disk(1_000, &receive);
+    receiver.wait_for("listening");
+    let call = format!("srt://127.0.0.1:{port}?transtype=stream");
+    let sender = Program::start(&["route", &file, &call, "--reconnect", "--pace", "none"]);
+    receiver.wait_for("it is written again when there is room");
+    receiver.make_room();
+    receiver.wait_for("is written again\n");
+    let ended = sender.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    receiver.interrupt();
+    let ended = receiver.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(fs::read(copy).unwrap() == bytes);
+}
+
+#[test]
+fn a_sender_whose_spool_is_on_a_full_disk_waits_for_room() {
+    let folder = Folder::new("resumed-full-spool");
+    let [file, copy, spool] = ["in.bin", "out.bin", "spool"].map(|name| folder.file(name));
+    let bytes: Vec<u8> = (0..700_000_u32).flat_map(u32::to_be_bytes).collect();
+    fs::write(&file, &bytes).unwrap();
+    let port = free_port();
+    let listen = format!("srt://127.0.0.1:{port}?mode=listener&transtype=stream");
+    let mut receiver = Program::start(&["route", &listen, &copy, "--reconnect"]);
+    receiver.wait_for("listening");
+    let call = format!("srt://127.0.0.1:{port}?transtype=stream");
+    let send = ["route", &file, &call, "--reconnect", "--spool", &spool, "--pace", "none"];
+    let mut sender = Program::start_on_small_disk(1_000, &send);
+    sender.wait_for("the source waits until it is written");
+    sender.make_room();
+    sender.wait_for("the spool is written again");
+    let ended = sender.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    receiver.interrupt();
+    assert_eq!(receiver.end().code, Some(0));
+    assert!(fs::read(copy).unwrap() == bytes);
 }

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use bytes::{Buf, BufMut, Bytes};
 use crc32fast::Hasher;
-use punctual_resume::{Kept, MemorySpool, Spool, SpoolError, StreamIdentity};
+use punctual_resume::{Kept, MemorySpool, Spool, SpoolError, StreamSecret};
 use thiserror::Error;
 
+use crate::resume::random::random_secret;
 use crate::resume::ring::Ring;
 
 /// Keeps messages in a file, so that the stream goes on after its process was killed.
@@ -71,8 +72,12 @@ impl FileSpool {
     ///
     /// Another process uses it, it is no spool, or the operating system does not allow it.
     pub fn open(path: &Path, source: &str, size: u64, memory: u64) -> Result<Self, FileSpoolError> {
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // Nobody else may read the secret of the stream.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(FileSpoolError::InUse),
@@ -129,7 +134,7 @@ impl FileSpool {
     }
 
     /// The stream that the spool keeps.
-    pub const fn stream(&self) -> StreamIdentity {
+    pub const fn stream(&self) -> StreamSecret {
         self.header.stream
     }
 
@@ -172,7 +177,7 @@ impl FileSpool {
     }
 
     /// The place of the record that has the byte at `offset`.
-    fn find(&mut self, offset: u64) -> io::Result<Place> {
+    fn find(&mut self, offset: u64) -> Result<Place, SpoolError> {
         let mut place = self.before(offset);
         while let Some((len, _)) = self.head_at(place)? {
             let after = place.after(len);
@@ -181,7 +186,7 @@ impl FileSpool {
             }
             place = after;
         }
-        Err(damaged(offset))
+        Err(SpoolError::Damaged(offset))
     }
 }
 
@@ -216,7 +221,7 @@ impl Spool for FileSpool {
             return self.recent.read(offset);
         }
         let place = self.find(offset)?;
-        let message = self.message_at(place)?.ok_or_else(|| damaged(offset))?;
+        let message = self.message_at(place)?.ok_or(SpoolError::Damaged(offset))?;
         self.cursor = place.after(message.len());
         let skipped = usize::try_from(offset - place.offset).unwrap_or(usize::MAX);
         Ok(Some(message.slice(skipped..)))
@@ -237,10 +242,27 @@ impl Spool for FileSpool {
         if self.cursor.offset < first.offset {
             self.cursor = first;
         }
-        (self.header.first, self.header.first_message) = (self.kept.first, first.offset);
-        self.header.position = first.position;
-        self.ring.write_header(&self.header.bytes())?;
-        self.recent.release(self.kept.first)
+        self.recent.release(self.kept.first)?;
+        // If the header cannot be written, the records before this place stay, because the next
+        // start needs them.
+        let (before, at) = (self.header.place(), (self.kept.first, first));
+        self.header.set_place(at);
+        let written = self.ring.write_header(&self.header.bytes());
+        if written.is_err() {
+            self.header.set_place(before);
+        }
+        Ok(written?)
+    }
+
+    fn has_begun(&self) -> bool {
+        self.header.has_begun
+    }
+
+    fn begin(&mut self) -> Result<(), SpoolError> {
+        if !std::mem::replace(&mut self.header.has_begun, true) {
+            self.ring.write_header(&self.header.bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -255,7 +277,9 @@ impl Place {
 /// The beginning of the file.
 #[derive(Debug)]
 struct Header {
-    stream: StreamIdentity,
+    stream: StreamSecret,
+    /// Whether a receiver has begun to receive the stream.
+    has_begun: bool,
     /// The bytes of the ring.
     size: u64,
     /// The offset before which all bytes are confirmed.
@@ -270,14 +294,25 @@ struct Header {
 
 impl Header {
     fn new(source: &str, size: u64) -> io::Result<Self> {
-        let (stream, source) = (random_identity()?, name_of(source).to_vec());
-        Ok(Self { stream, size, first: 0, first_message: 0, position: 0, source })
+        let (stream, source) = (random_secret()?, name_of(source).to_vec());
+        let has_begun = false;
+        Ok(Self { stream, has_begun, size, first: 0, first_message: 0, position: 0, source })
+    }
+
+    /// The first byte that is not confirmed, and the place of its record.
+    const fn place(&self) -> (u64, Place) {
+        (self.first, Place { offset: self.first_message, position: self.position })
+    }
+
+    const fn set_place(&mut self, (first, place): (u64, Place)) {
+        (self.first, self.first_message, self.position) = (first, place.offset, place.position);
     }
 
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64 + self.source.len());
         bytes.put_slice(MAGIC);
         bytes.put_slice(&self.stream.bytes());
+        bytes.put_u8(self.has_begun.into());
         bytes.put_u64(self.size);
         bytes.put_u64(self.first);
         bytes.put_u64(self.first_message);
@@ -301,11 +336,12 @@ impl Header {
         let mut stream = [0; 16];
         fields.try_copy_to_slice(&mut stream).ok()?;
         let header = Self {
-            stream: StreamIdentity::new(stream)?,
-            size: fields.try_get_u64().ok().filter(|size| *size > 0)?,
-            first: fields.try_get_u64().ok()?,
-            first_message: fields.try_get_u64().ok()?,
-            position: fields.try_get_u64().ok()?,
+            stream: StreamSecret::new(stream)?,
+            has_begun: fields.try_get_u8().ok()? > 0,
+            size: number(&mut fields).filter(|size| *size > 0)?,
+            first: number(&mut fields)?,
+            first_message: number(&mut fields)?,
+            position: number(&mut fields)?,
             source: {
                 let len = fields.try_get_u32().ok()?;
                 fields.get(..len as usize)?.to_vec()
@@ -321,19 +357,9 @@ fn name_of(source: &str) -> &[u8] {
     &name[..name.len().min(LONGEST_SOURCE)]
 }
 
-/// The identity of a new stream.
-pub(super) fn random_identity() -> io::Result<StreamIdentity> {
-    loop {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        if let Some(identity) = StreamIdentity::new(bytes) {
-            return Ok(identity);
-        }
-    }
-}
-
-fn damaged(offset: u64) -> io::Error {
-    io::Error::other(format!("the byte at {offset} of the stream is not in the file any more"))
+/// The next number of a header, unless a stream is never so long.
+fn number(fields: &mut &[u8]) -> Option<u64> {
+    fields.try_get_u64().ok().filter(|number| *number <= MOST_BYTES)
 }
 
 fn checksum_of(offset: u64, message: &[u8]) -> u32 {
@@ -343,7 +369,10 @@ fn checksum_of(offset: u64, message: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-const MAGIC: &[u8] = b"punctual spool 1\n";
+const MAGIC: &[u8] = b"punctual spool 2\n";
+
+/// More bytes than a stream has, to which those of the longest message can be added.
+const MOST_BYTES: u64 = 1 << 62;
 
 /// The bytes of the file before the ring.
 const HEADER_LEN: u64 = 4_096;
@@ -420,10 +449,13 @@ mod tests {
         let mut spool = folder.open(0);
         push(&mut spool, 0..500);
         spool.release(12_345).unwrap();
-        let (identity, kept) = (spool.stream(), spool.kept());
+        assert!(!spool.has_begun());
+        spool.begin().unwrap();
+        let (secret, kept) = (spool.stream(), spool.kept());
         drop(spool);
         let mut spool = folder.open(0);
-        assert_eq!((spool.stream(), spool.kept()), (identity, kept));
+        assert_eq!((spool.stream(), spool.kept()), (secret, kept));
+        assert!(spool.has_begun(), "a stranger would get the rest");
         assert_eq!(rest(&mut spool, 12_345), stream(0..500)[12_345..]);
         push(&mut spool, 500..600);
         assert_eq!(rest(&mut spool, 12_345), stream(0..600)[12_345..]);
@@ -493,6 +525,23 @@ mod tests {
         std::fs::write(&path, "a file of somebody else").unwrap();
         assert!(matches!(open("-"), Err(FileSpoolError::NoSpool)));
         assert_eq!(std::fs::read(&path).unwrap(), b"a file of somebody else");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_reads_the_secret_of_a_spool() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new("private");
+        drop(folder.open(0));
+        let found = std::fs::metadata(folder.0.join("spool")).unwrap();
+        assert_eq!(found.permissions().mode() & 0o077, 0);
+    }
+
+    #[test]
+    fn a_header_with_a_number_that_no_stream_reaches_is_no_spool() {
+        let header = Header::new("-", 1 << 20).unwrap();
+        let far = Header { position: u64::MAX - 100, ..header };
+        assert!(Header::parse(&far.bytes()).is_none());
     }
 
     #[test]

@@ -34,13 +34,44 @@
 //! ```
 
 mod file_spool;
+mod random;
 mod receiver;
 mod ring;
 mod sender;
 
 pub use file_spool::{FileSpool, FileSpoolError};
 pub use punctual_resume::{
-    Beginning, Kept, MemorySpool, ResumeError, Resumption, Sent, Spool, SpoolError, StreamIdentity,
+    Beginning, Kept, MemorySpool, ResumeError, Resumption, Sent, Spool, SpoolError, StreamSecret,
 };
 pub use receiver::{Received, ResumableReceiver, WrittenBytes};
 pub use sender::{Carried, CarryError, ResumableSender};
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_proto::KeyState;
+use punctual_resume::Peer;
+use tokio::time::timeout;
+
+use crate::socket::Socket;
+
+/// The peer of `socket`: chosen if this end has called it, or if both have the passphrase.
+fn peer_of(socket: &Socket) -> Peer {
+    let info = socket.info();
+    let is_encrypted = [info.send_key_state, info.receive_key_state] == [KeyState::Secured; 2];
+    if is_encrypted || !socket.was_accepted() { Peer::Chosen } else { Peer::Anybody }
+}
+
+/// Sends the last record to a peer that is refused, and ends the connection.
+async fn refuse(socket: &Socket, mut record: Bytes) {
+    let goodbye = async {
+        if socket.write(&mut record).await.is_ok() {
+            socket.close().await;
+        }
+    };
+    let _ = timeout(GOODBYE, goodbye).await;
+    socket.begin_abort();
+}
+
+/// The time for the record that refuses a peer, which may never read it.
+const GOODBYE: Duration = Duration::from_millis(500);

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::Message;
-use punctual_resume::{Beginning, Receiver, StreamIdentity};
+use punctual_resume::{Beginning, Receiver, ResumeError, StreamSecret};
 use tokio::time::{Instant, sleep_until};
 
+use crate::resume::random::random_nonce;
 use crate::resume::sender::CarryError;
+use crate::resume::{peer_of, refuse};
 use crate::socket::Socket;
 
 /// The receiver of a stream that outlives its connections. It wants to know which messages are
@@ -21,6 +23,8 @@ pub struct ResumableReceiver {
     unsent: Bytes,
     pieces: Vec<Message>,
     next_look: Instant,
+    /// The time until which the stream must go on over the connection.
+    deadline: Instant,
 }
 
 /// The number of bytes that were written, of all that a [`ResumableReceiver`] has handed over.
@@ -60,8 +64,13 @@ impl Default for ResumableReceiver {
 impl ResumableReceiver {
     /// A receiver that has the bytes of `stream` before `offset` already, for example in a file
     /// that an earlier process has written.
-    pub fn resuming(stream: StreamIdentity, offset: u64) -> Self {
+    pub fn resuming(stream: StreamSecret, offset: u64) -> Self {
         Self::with(Receiver::resuming(stream, offset))
+    }
+
+    /// A receiver that has all of `stream`, which ends at `offset`.
+    pub fn after(stream: StreamSecret, offset: u64) -> Self {
+        Self::with(Receiver::after(stream, offset))
     }
 
     fn with(receiver: Receiver) -> Self {
@@ -71,6 +80,7 @@ impl ResumableReceiver {
             unsent: Bytes::new(),
             pieces: Vec::new(),
             next_look: Instant::now(),
+            deadline: Instant::now(),
         }
     }
 
@@ -84,10 +94,24 @@ impl ResumableReceiver {
         self.receiver.taken()
     }
 
-    /// A connection is established. It is to be told before the first [`recv`](Self::recv) from it.
-    pub fn connected(&mut self) {
-        self.receiver.connected();
+    /// Whether a stream has begun and its end has not come. Then only its sender can go on with it,
+    /// or another one with a passphrase, or that this end calls.
+    pub fn is_unfinished(&self) -> bool {
+        self.receiver.is_unfinished()
+    }
+
+    /// The connection `socket` is established. It is to be told before the first
+    /// [`recv`](Self::recv) from it.
+    ///
+    /// # Errors
+    ///
+    /// The operating system gives no random numbers.
+    pub fn connected(&mut self, socket: &Socket) -> Result<(), CarryError> {
+        let nonce = random_nonce().map_err(CarryError::Random)?;
+        self.receiver.connected(nonce, peer_of(socket));
+        self.deadline = Instant::now() + BEGINNING_TIMEOUT;
         self.unsent.clear();
+        Ok(())
     }
 
     /// Waits for messages from `socket` and appends them to `messages`.
@@ -96,7 +120,8 @@ impl ResumableReceiver {
     ///
     /// # Errors
     ///
-    /// The connection has ended, or is of no use. The stream can go on over another one.
+    /// The connection has ended, or is of no use, or belongs to another sender. The stream can go
+    /// on over another one.
     pub async fn recv(
         &mut self,
         socket: &Socket,
@@ -121,9 +146,16 @@ impl ResumableReceiver {
                     if !self.receiver.has_ended() =>
                 {
                     received?;
-                    if let Some(received) = self.take(messages)? {
+                    let taken = self.take(messages);
+                    if matches!(taken, Err(CarryError::Protocol(ResumeError::OtherSender))) {
+                        refuse(socket, self.receiver.next_bytes().unwrap_or_default()).await;
+                    }
+                    if let Some(received) = taken? {
                         return Ok(received);
                     }
+                }
+                () = sleep_until(self.deadline), if !self.receiver.has_begun() => {
+                    return Err(CarryError::NoBeginning);
                 }
                 () = sleep_until(self.next_look) => {}
             }
@@ -144,6 +176,10 @@ impl ResumableReceiver {
 
 /// The time between two confirmations.
 const CONFIRMATION_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The time for the first records of a connection. A stranger must not hold the place of the sender
+/// for longer.
+const BEGINNING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Pieces of the stream that are taken at once.
 const BATCH: usize = 64;

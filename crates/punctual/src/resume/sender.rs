@@ -8,14 +8,15 @@ use bytes::Bytes;
 use punctual_proto::Message;
 use punctual_resume::{
     Kept, MemorySpool, PeerFormat, ResumeError, Resumption, Sender, Sent, Spool, SpoolError,
-    StreamIdentity,
+    StreamSecret,
 };
 use thiserror::Error;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until};
 
 use crate::error::Error;
-use crate::resume::file_spool::random_identity;
+use crate::resume::random::{random_nonce, random_secret};
+use crate::resume::{peer_of, refuse};
 use crate::socket::Socket;
 
 /// The sender of a stream that outlives its connections. Clones send the same stream.
@@ -61,11 +62,17 @@ pub enum CarryError {
          one of both must be the receiver"
     )]
     NoPosition,
+    /// The peer did not say where its stream goes on.
+    #[error("the peer does not send a stream that goes on here")]
+    NoBeginning,
+    /// The operating system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(io::Error),
 }
 
 impl ResumableSender {
     /// The sender of `stream` with what `spool` keeps of it.
-    pub fn new(stream: StreamIdentity, spool: impl Spool + Send + 'static) -> Self {
+    pub fn new(stream: StreamSecret, spool: impl Spool + Send + 'static) -> Self {
         let sender = Mutex::new(Sender::new(stream, Box::new(spool) as Box<dyn Spool + Send>));
         let (added, confirmed) = (Notify::new(), Notify::new());
         Self { shared: Arc::new(Shared { sender, added, confirmed }) }
@@ -75,9 +82,9 @@ impl ResumableSender {
     ///
     /// # Errors
     ///
-    /// The operating system gives no random numbers for the stream's identity.
+    /// The operating system gives no random numbers for the stream's secret.
     pub fn in_memory(limit: u64) -> io::Result<Self> {
-        Ok(Self::new(random_identity()?, MemorySpool::new(limit)))
+        Ok(Self::new(random_secret()?, MemorySpool::new(limit)))
     }
 
     /// Adds `message` to the stream when the spool has room for it. An empty one is left out.
@@ -123,23 +130,24 @@ impl ResumableSender {
     ///
     /// Cancel safe: a later call goes on over another connection.
     ///
+    /// A receiver that goes on with the stream proves that it is the one that has begun it. Another
+    /// one gets it only if `socket` was called by this end, or is encrypted, which takes a
+    /// passphrase.
+    ///
     /// # Errors
     ///
-    /// The connection has ended before, or is of no use. The stream can go on over another one.
+    /// The connection has ended before, or is of no use, or belongs to another receiver. The stream
+    /// can go on over another one.
     pub async fn carry(
         &self,
         socket: &Socket,
         mut seen: impl FnMut(Carried),
     ) -> Result<(), CarryError> {
-        self.sender().connected(format_of(socket));
+        let format = format_of(socket)?;
+        self.sender().connected(format, peer_of(socket))?;
         let _connection = Connection(self);
-        let mut pieces = Vec::new();
-        while self.sender().is_waiting() {
-            let position = timeout(POSITION_TIMEOUT, socket.recv_many(&mut pieces, BATCH)).await;
-            position.map_err(|_| CarryError::NoPosition)??;
-            self.take(&mut pieces, &mut seen)?;
-        }
-        let mut unsent = Bytes::new();
+        let (mut pieces, mut unsent) = (Vec::new(), Bytes::new());
+        let deadline = Instant::now() + POSITION_TIMEOUT;
         loop {
             if unsent.is_empty() {
                 unsent = self.next_bytes(&mut seen)?;
@@ -147,15 +155,21 @@ impl ResumableSender {
             if unsent.is_empty() && self.sender().is_complete() {
                 return Ok(());
             }
+            let is_waiting = self.sender().is_waiting();
             tokio::select! {
                 received = socket.recv_many(&mut pieces, BATCH) => {
                     received?;
-                    self.take(&mut pieces, &mut seen)?;
+                    let taken = self.take(&mut pieces, &mut seen);
+                    if matches!(taken, Err(ResumeError::OtherReceiver)) {
+                        refuse(socket, self.next_bytes(&mut seen)?).await;
+                    }
+                    taken?;
                 }
                 written = socket.write(&mut unsent), if !unsent.is_empty() => {
                     written?;
                 }
                 () = self.shared.added.notified(), if unsent.is_empty() => {}
+                () = sleep_until(deadline), if is_waiting => return Err(CarryError::NoPosition),
             }
         }
     }
@@ -180,8 +194,10 @@ impl ResumableSender {
         let Some(bytes) = sender.next_bytes()? else { return Ok(Bytes::new()) };
         let after = sender.sent();
         drop(sender);
-        let messages = after.messages - before.messages;
-        seen(Carried::Sent(Sent { messages, bytes: after.bytes - before.bytes }));
+        if after != before {
+            let messages = after.messages - before.messages;
+            seen(Carried::Sent(Sent { messages, bytes: after.bytes - before.bytes }));
+        }
         // A peer that cannot resume confirms nothing, and messages are released as they are sent.
         self.shared.confirmed.notify_waiters();
         Ok(bytes)
@@ -201,13 +217,13 @@ impl Drop for Connection<'_> {
     }
 }
 
-fn format_of(socket: &Socket) -> PeerFormat {
+fn format_of(socket: &Socket) -> Result<PeerFormat, CarryError> {
     let info = socket.info();
-    match (info.resumable, info.framing) {
-        (true, _) => PeerFormat::Resumable,
+    Ok(match (info.resumable, info.framing) {
+        (true, _) => PeerFormat::Resumable(random_nonce().map_err(CarryError::Random)?),
         (false, true) => PeerFormat::Frames,
         (false, false) => PeerFormat::Bytes,
-    }
+    })
 }
 
 /// The time for which a receiver may take to tell its position. It does so at once.
