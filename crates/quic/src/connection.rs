@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_units::Instant;
+use punctual_units::{Instant, one_line};
 use quinn_proto::crypto::rustls::HandshakeData;
 use quinn_proto::{ConnectionError, Dir, StreamEvent, VarInt};
 use thiserror::Error;
@@ -57,7 +57,7 @@ pub enum CloseReason {
 const FRAME_HEAD: usize = 64;
 
 fn shown(reason: &str) -> String {
-    if reason.is_empty() { String::new() } else { format!(": {reason}") }
+    if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
 impl CloseReason {
@@ -82,7 +82,7 @@ impl CloseReason {
             ConnectionError::TimedOut => Self::TimedOut,
             ConnectionError::Reset => Self::Reset,
             ConnectionError::VersionMismatch => Self::Version,
-            error => Self::Transport(error.to_string()),
+            error => Self::Transport(one_line(&error.to_string()).into_owned()),
         }
     }
 }
@@ -356,6 +356,32 @@ impl Connection {
             datagrams_dropped: self.datagrams.dropped(statistics.frame_tx.datagram),
             messages_sent: self.messages.sent(),
             black_holes: statistics.path.black_holes_detected,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quinn_proto::{ApplicationClose, ConnectionClose, TransportErrorCode};
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_peer_stay_in_one_line() {
+        let words = || Bytes::from_static(b"bye\n2026-01-01 ERROR all is lost\x1b[2J");
+        let by_application = ApplicationClose { error_code: VarInt::from(7_u32), reason: words() };
+        let (error_code, frame_type) = (TransportErrorCode::PROTOCOL_VIOLATION, None);
+        let by_quic = ConnectionClose { error_code, frame_type, reason: words() };
+        let of_tls =
+            ConnectionClose { error_code: TransportErrorCode::crypto(80), ..by_quic.clone() };
+        for error in [
+            ConnectionError::ApplicationClosed(by_application),
+            ConnectionError::ConnectionClosed(by_quic),
+            ConnectionError::ConnectionClosed(of_tls),
+        ] {
+            let shown = CloseReason::new(&error, None).to_string();
+            assert!(!shown.contains(char::is_control), "{shown:?}");
+            assert!(shown.contains("bye\\n2026"), "{shown:?}");
         }
     }
 }

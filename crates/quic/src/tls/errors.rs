@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quinn_proto::{ConnectionError, TransportErrorCode};
-use punctual_units::DisplayDuration;
+use punctual_units::{DisplayDuration, one_line};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{AlertDescription, CertificateError, OtherError};
 use thiserror::Error;
@@ -81,7 +81,7 @@ pub(crate) fn failure_of(error: &ConnectionError, fault: Option<&Fault>) -> Opti
             TlsFailure::Refused(format!("{alert:?}"))
         }
         _ if reason.is_empty() => TlsFailure::Other(format!("{alert:?}")),
-        _ => TlsFailure::Other(reason),
+        _ => TlsFailure::Other(one_line(&reason).into_owned()),
     })
 }
 
