@@ -34,6 +34,8 @@ pub struct End {
     pub accepted: u32,
     /// Number of times that a link announced room in its send buffer.
     pub writable: u32,
+    /// Callers of another group, each with its endpoint, which wait until this group has ended.
+    waiting: Vec<(usize, Incoming)>,
 }
 
 /// Both ends of a group.
@@ -55,6 +57,7 @@ pub struct Bond {
     /// Whether a caller may not fit.
     pub refuses: bool,
     seed: u64,
+    restarts: u32,
     steps: Steps,
 }
 
@@ -78,6 +81,7 @@ impl End {
             closed: Vec::new(),
             accepted: 0,
             writable: 0,
+            waiting: Vec::new(),
         }
     }
 
@@ -113,6 +117,33 @@ impl End {
         self.members.insert(link, (place, id));
         assert!(self.group().link_state(link).is_some_and(LinkState::is_up), "of this group");
         true
+    }
+
+    /// Whether a caller belongs to another group than this one.
+    fn is_stranger(&self, incoming: &Incoming) -> bool {
+        let own = self.group().peer_group();
+        own.is_some() && own != incoming.group.map(|offer| offer.peer_group)
+    }
+
+    /// Serves the next group, if one waits and this one has ended, as an application does that
+    /// serves one group at a time.
+    fn serve_next(&mut self, now: Instant, config: &Config) {
+        if self.waiting.is_empty() || self.links.driver().links().next().is_some() {
+            return;
+        }
+        let kind = self.group().kind();
+        let random = u64::from(self.group().id()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.links.set_group(Group::new(kind, config.group_min_stability(), random, now));
+        self.received.clear();
+        self.sent.clear();
+        for (place, incoming) in std::mem::take(&mut self.waiting) {
+            if self.is_stranger(&incoming) {
+                self.waiting.push((place, incoming));
+            } else {
+                // It may have given up.
+                self.accept(now, place, &incoming);
+            }
+        }
     }
 
     fn handle_event(&mut self, now: Instant, place: usize, event: &Event) {
@@ -160,6 +191,7 @@ impl Bond {
             addresses: (0..paths.len()).map(address).collect(),
             refuses: false,
             seed,
+            restarts: 0,
             steps: Steps::default(),
         };
         bond.listener.links.endpoints[0].listen(Some(config));
@@ -192,6 +224,21 @@ impl Bond {
         let (link, id) = call.expect("a callable address");
         members.insert(link, (path, id));
         link
+    }
+
+    /// The calling program is killed and started again, at other ports, by which its links are
+    /// called.
+    pub fn restart_caller(&mut self) {
+        self.restarts += 1;
+        let seed = self.seed.wrapping_add(u64::from(self.restarts) << 32);
+        let endpoint = |path| Endpoint::new(endpoint_config(seed, 10 + path as u8), self.now);
+        let endpoints = (0..self.addresses.len()).map(endpoint).collect();
+        let kind = self.caller.group().kind();
+        self.caller =
+            End::new(kind, &self.config, endpoints, seed.wrapping_mul(0xD134_2543_DE82_EF95));
+        for address in &mut self.addresses {
+            address.set_port(address.port() + 1);
+        }
     }
 
     /// Calls over every path with these weights and waits until all links are established.
@@ -244,6 +291,12 @@ impl Bond {
             assert!(self.end(side).send_next(now), "the group does not take message");
             self.run_for(interval);
         }
+    }
+
+    /// Ends the stream from `side`, with the linger of its options.
+    pub fn close(&mut self, side: Side) {
+        let (now, until) = (self.now, self.now + self.config.linger());
+        self.end(side).links.close(now, until);
     }
 
     /// Lets this time pass.
@@ -320,7 +373,7 @@ impl Bond {
 
     /// Runs the timers of an end and takes its events.
     fn tell(&mut self, side: Side) -> bool {
-        let (now, refuses) = (self.now, self.refuses);
+        let (now, refuses, config) = (self.now, self.refuses, self.config.clone());
         let end = self.end(side);
         let mut busy = false;
         for index in 0..end.links.endpoints.len() {
@@ -330,6 +383,10 @@ impl Bond {
             while let Some(event) = end.links.endpoints[index].poll_event() {
                 busy = true;
                 if let Event::Incoming(incoming) = event {
+                    if !refuses && end.is_stranger(&incoming) {
+                        end.waiting.push((index, incoming));
+                        continue;
+                    }
                     let fits = end.accept(now, index, &incoming);
                     assert!(refuses || fits, "it fits");
                 } else {
@@ -340,10 +397,11 @@ impl Bond {
         if end.group().next_delivery().is_some_and(|at| at <= now) {
             end.receive(now);
         }
-        if end.group().poll_timeout().is_some_and(|at| at <= now) {
+        if end.links.driver().poll_timeout().is_some_and(|at| at <= now) {
             end.links.update(now);
             busy = true;
         }
+        end.serve_next(now, &config);
         busy
     }
 

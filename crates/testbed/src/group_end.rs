@@ -150,6 +150,12 @@ impl GroupEnd {
         messages
     }
 
+    /// Ends the stream. Messages may go out until `until`.
+    pub fn close(&mut self, now: Instant, until: Instant) {
+        let (driver, mut at) = self.parts(now);
+        driver.close(&mut at, until);
+    }
+
     /// Handles the group's timers.
     pub fn update(&mut self, now: Instant) {
         let (driver, mut at) = self.parts(now);

@@ -7,7 +7,7 @@ use punctual_wire::{DataHeader, MsgNo, SeqNo};
 
 use super::crypt::{self, Crypt};
 use super::recv::ReceiveHalf;
-use crate::filter::{Fec, Findings, ReceiveFilter};
+use crate::filter::{Arq, Fec, Findings, ReceiveFilter};
 
 /// The receiving filter of a connection.
 #[derive(Debug)]
@@ -17,6 +17,10 @@ pub(super) struct Filtering {
     findings: Findings,
     /// Packets that broke the filter's rules.
     ignored: u64,
+    /// Whether a loss is reported when the filter can no longer rebuild it.
+    reports: bool,
+    /// When to look whether the stream pauses; `None` while no packet is missing.
+    look: Option<Instant>,
 }
 
 /// A data packet as it arrived.
@@ -32,7 +36,31 @@ pub(super) struct Arrival<'a> {
 impl Filtering {
     /// The filter of a connection whose first packet has the sequence number `isn`.
     pub(super) fn new(fec: &Fec, isn: SeqNo) -> Self {
-        Self { filter: fec.receiver(isn), findings: Findings::default(), ignored: 0 }
+        Self {
+            filter: fec.receiver(isn),
+            findings: Findings::default(),
+            ignored: 0,
+            reports: fec.arq() == Arq::OnRequest,
+            look: None,
+        }
+    }
+
+    /// When to call [`look_for_pause`](Self::look_for_pause).
+    pub(super) const fn next_look(&self) -> Option<Instant> {
+        self.look
+    }
+
+    /// If the stream pauses or has ended, the parity packets that would rebuild the missing packets
+    /// do not come: the packets are reported, while their retransmissions can still be in time.
+    pub(super) fn look_for_pause(&mut self, receiver: &mut ReceiveHalf, now: Instant, rtt: Rtt) {
+        self.look = receiver.pauses_at(now).filter(|&at| at > now);
+        if self.look.is_some() {
+            return;
+        }
+        self.filter.pause(&mut self.findings);
+        for (first, last) in self.findings.lost.drain(..) {
+            receiver.handle_filter_loss(now, first, last, rtt);
+        }
     }
 
     /// Packets that broke the filter's rules.
@@ -80,6 +108,10 @@ impl Filtering {
         }
         for (first, last) in findings.lost.drain(..) {
             receiver.handle_filter_loss(now, first, last, rtt);
+        }
+        if self.reports && self.look.is_none() {
+            self.look = receiver.pauses_at(now);
+            moved |= self.look.is_some();
         }
         moved
     }

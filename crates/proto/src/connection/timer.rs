@@ -11,6 +11,8 @@ pub(crate) enum Timer {
     Nak,
     /// Send NAKs for packets that are missing for longer than reordering explains.
     FreshLoss,
+    /// Look whether the stream pauses, so that the packet filter rebuilds nothing more.
+    FilterPause,
     /// The next message is due for the application.
     Deliver,
     /// Give up the packets missing before a message that is due.

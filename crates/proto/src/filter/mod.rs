@@ -39,6 +39,10 @@ pub(crate) trait SendFilter: Debug + Send {
 pub(crate) trait ReceiveFilter: Debug + Send {
     /// A data packet arrived: one of the stream, or a parity packet of the peer's filter.
     fn handle(&mut self, header: &DataHeader, payload: &Bytes, findings: &mut Findings);
+
+    /// The stream pauses, or has ended: reports the missing packets whose groups do not end for
+    /// the time being.
+    fn pause(&mut self, findings: &mut Findings);
 }
 
 /// The results of a receiving filter for one packet.
@@ -47,8 +51,8 @@ pub(crate) struct Findings {
     /// Rebuilt packets. They are marked as retransmissions, since they are out of order although
     /// the network did not reorder them.
     pub(crate) rebuilt: Vec<(DataHeader, Bytes)>,
-    /// Runs of missing sequence numbers (first, last) whose groups have all ended; each is reported
-    /// once. They can still be rebuilt later, by way of other rebuilt packets.
+    /// Runs of missing sequence numbers (first, last) whose groups have all ended, or do not go on;
+    /// each is reported once. They can still be rebuilt later, by way of other rebuilt packets.
     pub(crate) lost: Vec<(SeqNo, SeqNo)>,
     /// The packet is invalid for the filter.
     pub(crate) is_invalid: bool,

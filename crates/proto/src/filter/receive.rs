@@ -39,6 +39,8 @@ pub(super) struct FecReceiver {
     data_end: u64,
     /// The next line whose losses are to be reported.
     next_line: u64,
+    /// Losses before this position were reported in a pause, whether their line has ended or not.
+    reported: u64,
     /// The parity packets whose groups lack more than one packet, by the position of the group's
     /// last packet.
     rows: BTreeMap<u64, Parity>,
@@ -77,6 +79,12 @@ impl ReceiveFilter for FecReceiver {
         }
         self.take_packet(held, findings);
     }
+
+    fn pause(&mut self, findings: &mut Findings) {
+        let lost = self.unreported();
+        self.push_lost(&lost, findings);
+        self.reported = self.data_end;
+    }
 }
 
 impl FecReceiver {
@@ -88,6 +96,7 @@ impl FecReceiver {
             end_seq: isn,
             data_end: 0,
             next_line: 0,
+            reported: 0,
             rows: BTreeMap::new(),
             columns: BTreeMap::new(),
             suspect: None,
@@ -235,16 +244,20 @@ impl FecReceiver {
         self.push_lost(&lost, findings);
     }
 
+    /// The missing packets that were not reported yet.
+    fn unreported(&self) -> Vec<u64> {
+        let waiting = (self.base..self.data_end)
+            .filter(|position| self.grid.last_line(*position) >= self.next_line);
+        waiting.filter_map(|position| self.missing(position)).collect()
+    }
+
     /// Skips to the beginning of a line, which is beyond the window. All missing packets before it
     /// are lost.
     fn start_over(&mut self, line: u64, findings: &mut Findings) {
         // The places that parity packets made are missing too, and belong to the gap.
         self.end_seq = self.seq(self.data_end);
         self.held.truncate(usize::try_from(self.data_end - self.base).unwrap_or(usize::MAX));
-        let lost: Vec<u64> = (self.base..self.end())
-            .filter(|position| self.grid.last_line(*position) >= self.next_line)
-            .filter_map(|position| self.missing(position))
-            .collect();
+        let lost = self.unreported();
         self.push_lost(&lost, findings);
         let start = line * self.grid.cols();
         let (first, next) = (self.end_seq, self.seq(start));
@@ -304,6 +317,7 @@ impl FecReceiver {
         }
         // Losses before this line have been reported, or belong to no known group.
         self.data_end += shift;
+        self.reported += shift;
         self.next_line = self.grid.line(self.data_end) + 1;
         self.rows.clear();
         self.columns.clear();
@@ -348,9 +362,11 @@ impl FecReceiver {
         self.held.get(at)?.as_ref()
     }
 
-    /// The position, if it is in the window and its packet is missing.
+    /// The position, if it is in the window, and its packet is missing and was not reported in a
+    /// pause.
     fn missing(&self, position: u64) -> Option<u64> {
-        (position >= self.base && self.get(position).is_none()).then_some(position)
+        let waits = position >= self.base.max(self.reported);
+        (waits && self.get(position).is_none()).then_some(position)
     }
 
     fn push_lost(&self, positions: &[u64], findings: &mut Findings) {

@@ -435,3 +435,30 @@ fn a_number_that_was_never_sent_affects_only_its_groups() {
     }
     assert_eq!(parities, expected);
 }
+
+#[test]
+fn a_pause_reports_each_missing_packet_once() {
+    let matrix = Matrix { cols: 5, rows: 2, staircase: true };
+    let stream = sent(matrix, SeqNo::new(0), 60, 9);
+    let mut receiver = matrix.fec().receiver(SeqNo::new(0));
+    let mut findings = Findings::default();
+    for (index, ((header, payload), parities)) in stream.iter().enumerate() {
+        if index == 14 {
+            receiver.pause(&mut findings);
+            receiver.pause(&mut findings);
+            let lost = [(11, 11), (13, 13)].map(|(a, b)| (SeqNo::new(a), SeqNo::new(b)));
+            assert_eq!(findings.lost, lost[..1], "13 is behind the newest");
+        }
+        if index == 11 || index == 13 {
+            continue;
+        }
+        receiver.handle(header, payload, &mut findings);
+        if index > 20 {
+            for (header, payload) in parities {
+                receiver.handle(header, payload, &mut findings);
+            }
+        }
+    }
+    let lost = [(11, 11), (13, 13)].map(|(a, b)| (SeqNo::new(a), SeqNo::new(b)));
+    assert_eq!(findings.lost, lost, "the second one when its groups have ended");
+}

@@ -61,6 +61,11 @@ impl Backup {
         self.switches
     }
 
+    /// Whether every message has arrived, or is too late.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.history.first().is_none()
+    }
+
     /// Takes a message of the stream; `evaluate` sends it.
     pub(super) fn push(&mut self, message: GroupMessage) {
         self.history.push(message);

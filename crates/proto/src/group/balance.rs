@@ -62,6 +62,11 @@ impl Balance {
         self.resent
     }
 
+    /// Whether every message has arrived, or is too late.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// A link is established, whose packets begin with `isn` and have `overhead` bytes of headers.
     pub(super) fn add(&mut self, id: LinkId, isn: SeqNo, overhead: usize) {
         let served = self.virtual_time();
@@ -124,7 +129,7 @@ impl Balance {
     }
 
     /// A packet of a link was reported lost. Its message is sent over the best link, possibly the
-    /// same one.
+    /// same one. If no link is stable, as after the end of a stream, any established one may be it.
     pub(super) fn lose(
         &mut self,
         now: Instant,
@@ -135,7 +140,9 @@ impl Balance {
     ) {
         let msgno = self.estimators.get_mut(&id).and_then(|estimator| estimator.lose(seq));
         let Some(message) = msgno.and_then(|msgno| self.find(msgno)).cloned() else { return };
-        if let Some(best) = best(links, None) {
+        if let Some(best) =
+            best(links, None).or_else(|| nearest(links, |_, link| link.state.is_up()))
+        {
             self.resent += 1;
             self.submit(now, best, message, actions);
         }
@@ -280,7 +287,61 @@ fn is_stable(link: &Link) -> bool {
 
 /// The stable link of the shortest round trip, but not `except`.
 fn best(links: &Links, except: Option<LinkId>) -> Option<LinkId> {
-    let others = links.iter().filter(|(id, link)| Some(**id) != except && is_stable(link));
-    let trips = others.filter_map(|(&id, link)| Some((link.up_status()?.rtt.smoothed, id)));
+    let others = |id, link: &Link| Some(id) != except && is_stable(link);
+    nearest(links, others)
+}
+
+/// The link of the shortest round trip among those that fit.
+fn nearest(links: &Links, fits: impl Fn(LinkId, &Link) -> bool) -> Option<LinkId> {
+    let links = links.iter().filter(|&(&id, link)| fits(id, link));
+    let trips = links.filter_map(|(&id, link)| Some((link.up_status()?.rtt.smoothed, id)));
     trips.min().map(|(_, id)| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use punctual_rtt::Rtt;
+
+    use super::*;
+
+    /// An established link without an answer from its peer.
+    fn unstable(round_trip: u64) -> Link {
+        let rtt = Rtt { smoothed: Duration::from_millis(round_trip), variance: Duration::ZERO };
+        let status = LinkStatus {
+            acknowledged: SeqNo::new(0),
+            last_response: Instant::ORIGIN,
+            waiting_since: None,
+            room: 10,
+            max_payload: 1_316,
+            rtt,
+            drift: 0,
+        };
+        let state = LinkState::Unstable;
+        Link { state, status: Some(status), ..Link::new(0) }
+    }
+
+    #[test]
+    fn a_lost_message_is_sent_again_although_no_link_is_stable() {
+        let [far, near] = [LinkId(0), LinkId(1)];
+        let mut links = Links::from([(far, unstable(300)), (near, unstable(30))]);
+        let mut balance = Balance::new(Duration::from_millis(60));
+        balance.start(Duration::from_secs(1));
+        for id in [far, near] {
+            balance.add(id, SeqNo::new(0), 44);
+        }
+        let (now, mut actions) = (Instant::from_millis(9_000), Actions::new());
+        let message = GroupMessage {
+            seq: SeqNo::new(0),
+            msgno: MsgNo::FIRST,
+            origin: now,
+            expires: None,
+            in_order: false,
+            payload: Bytes::from_static(b"payload"),
+        };
+        balance.push(now, message, &mut links, &mut actions);
+        let (id, _) = actions.pop_front().expect("it is sent");
+        balance.lose(now, id, SeqNo::new(0), &links, &mut actions);
+        assert!(matches!(actions.pop_front(), Some((id, LinkAction::Submit(_))) if id == near));
+    }
 }

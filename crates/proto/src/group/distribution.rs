@@ -138,6 +138,15 @@ impl Distribution {
         }
     }
 
+    /// Whether every message has arrived, or is too late.
+    pub(super) fn is_flushed(&self) -> bool {
+        match self {
+            Self::Broadcast => true,
+            Self::Backup(backup) => backup.is_flushed(),
+            Self::Balance(balance) => balance.is_flushed(),
+        }
+    }
+
     /// The number of times that another link took over in a backup group; 0 in other groups.
     pub(super) const fn switches(&self) -> u64 {
         match self {

@@ -370,6 +370,12 @@ impl Group {
         self.carriers().any(|(_, link)| link.has_room())
     }
 
+    /// Whether no message may still have to be sent over another link: every one has arrived, or
+    /// could not arrive in time any more. In a broadcast group every link has every message.
+    pub fn is_flushed(&self) -> bool {
+        self.distribution.is_flushed() || !self.is_up()
+    }
+
     /// Takes in a message that a link has delivered.
     pub fn handle_message(&mut self, message: Message) {
         self.merger.insert(message);

@@ -21,6 +21,7 @@ mod deadline;
 mod delivery;
 mod drops;
 mod encryption;
+mod ends;
 mod explorer;
 mod faults;
 mod file_rates;

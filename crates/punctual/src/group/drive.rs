@@ -1,4 +1,4 @@
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use punctual_io::Timer;
 use punctual_proto::{
@@ -6,27 +6,38 @@ use punctual_proto::{
 };
 use punctual_units::Instant;
 
-use super::{Inner, State};
+use super::{Inner, State, lock};
 use crate::error::Error;
 use crate::signals::GroupSignals;
 use crate::socket::Socket;
 use crate::wakes::Wakes;
 
 /// Starts the task of a group. It updates the group when a link has events and when a time that the
-/// group has set is reached, until the last handle of the group is dropped.
+/// group has set is reached. It closes the group when the last handle is dropped, and ends when the
+/// peer has everything.
 pub(super) fn start(inner: &Arc<Inner>) -> Result<(), Error> {
-    let (group, signals) = (Arc::downgrade(inner), Arc::clone(&inner.signals));
-    let timer = Timer::new()?;
-    tokio::spawn(run(group, signals, timer));
+    let (group, state) = (Arc::downgrade(inner), Arc::clone(&inner.state));
+    let (signals, timer) = (Arc::clone(&inner.signals), Timer::new()?);
+    tokio::spawn(run(group, state, signals, timer));
     Ok(())
 }
 
-async fn run(group: Weak<Inner>, signals: Arc<GroupSignals>, mut timer: Timer) {
+async fn run(
+    group: Weak<Inner>,
+    state: Arc<Mutex<State>>,
+    signals: Arc<GroupSignals>,
+    mut timer: Timer,
+) {
     loop {
         let ticket = signals.phase.notified();
-        let Some(inner) = group.upgrade() else { return };
-        let next = update(&inner);
-        drop(inner);
+        if group.strong_count() == 0 {
+            let mut state = lock(&state);
+            state.begin_close();
+            if state.driver.is_closed() {
+                return;
+            }
+        }
+        let next = update(&state, &signals);
         match next {
             None => ticket.await,
             Some(at) => {
@@ -66,28 +77,27 @@ impl LinkEndpoints for Sockets {
 
 /// Lets the group do what is due, and wakes up the tasks that wait for it. Returns when to
 /// update it next.
-fn update(inner: &Inner) -> Option<Instant> {
-    let mut state = inner.lock();
+fn update(state: &Mutex<State>, signals: &GroupSignals) -> Option<Instant> {
+    let mut state = lock(state);
     let any_ended = take_ended_links(&mut state);
     let owes_watcher = std::mem::take(&mut state.owes_watcher) || any_ended;
     state.driver.update(&mut Sockets);
     state.forget_drained();
     let now = punctual_io::now();
     let notified = state.notified_due;
-    let group = state.driver.group();
-    let update = group.poll_timeout();
-    let delivery = group.next_delivery().filter(|&at| at > notified);
+    let update = state.driver.next_update();
+    let delivery = state.driver.group().next_delivery().filter(|&at| at > notified);
     let is_due = delivery.filter(|&at| at <= now);
     state.notified_due = is_due.unwrap_or(notified);
     state.sleeps_until = update.into_iter().chain(delivery.filter(|&at| at > now)).min();
     let next = state.sleeps_until;
     drop(state);
     if any_ended || is_due.is_some() {
-        inner.signals.signal_readable(&mut Wakes::default());
+        signals.signal_readable(&mut Wakes::default());
     }
     // Another link may carry the stream now, and have room.
-    inner.signals.signal_writable();
-    if let Some(watcher) = inner.signals.watcher.get().filter(|_| owes_watcher) {
+    signals.signal_writable();
+    if let Some(watcher) = signals.watcher.get().filter(|_| owes_watcher) {
         watcher.phase_changed();
     }
     next

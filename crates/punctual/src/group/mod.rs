@@ -67,7 +67,8 @@ pub struct Group {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    state: Mutex<State>,
+    /// The group's task shares it, so that a group that is dropped can still send what it holds.
+    state: Arc<Mutex<State>>,
     signals: Arc<GroupSignals>,
     /// The stream ID of the calling end: of an accepted group that of its first link.
     stream_id: RawStreamId,
@@ -177,7 +178,7 @@ impl Group {
             sleeps_until: None,
         };
         let signals = Arc::<GroupSignals>::default();
-        let inner = Arc::new(Inner { state: Mutex::new(state), signals, stream_id });
+        let inner = Arc::new(Inner { state: Arc::new(Mutex::new(state)), signals, stream_id });
         drive::start(&inner)?;
         Ok(Self { inner })
     }
@@ -346,13 +347,16 @@ impl Group {
         self.inner.signals.wake();
     }
 
-    /// Closes all links: each sends its buffered data for up to [`linger`](Config::linger), and
-    /// links that are still being called are given up. Messages that were received can still be
-    /// read.
+    /// Ends the stream: messages that the peer does not have yet are sent, over any link, for up to
+    /// [`linger`](Config::linger). Then all links are closed, and links that are still being called
+    /// are given up. Messages that were received can still be read.
     ///
     /// Cancel safe: once polled, the group closes even if this is dropped.
     pub async fn close(&self) {
-        for socket in self.close_links() {
+        self.begin_close();
+        let sockets: Vec<Socket> =
+            self.inner.lock().driver.links().map(|(_, socket)| socket.clone()).collect();
+        for socket in sockets {
             socket.closed().await;
         }
         self.inner.signals.wake();
@@ -360,28 +364,15 @@ impl Group {
 
     /// Closes the group as [`close`](Self::close) does, and does not wait until this is done.
     pub fn begin_close(&self) {
-        self.close_links();
+        self.inner.lock().begin_close();
         self.inner.signals.wake();
     }
 
     /// Closes all links at once: discards messages that are buffered or not acknowledged, notifies
     /// the peer, and does not wait until this is done. A waiting [`close`](Self::close) completes.
     pub fn begin_abort(&self) {
-        self.links_at_the_end().iter().for_each(Socket::begin_abort);
+        self.inner.lock().close_until(punctual_io::now());
         self.inner.signals.wake();
-    }
-
-    fn close_links(&self) -> Vec<Socket> {
-        let sockets = self.links_at_the_end();
-        sockets.iter().for_each(Socket::begin_close);
-        sockets
-    }
-
-    /// All links, to which no other comes from now on.
-    fn links_at_the_end(&self) -> Vec<Socket> {
-        let mut state = self.inner.lock();
-        state.closing = true;
-        state.driver.links().map(|(_, socket)| socket.clone()).collect()
     }
 
     /// Tells `watcher` of the changes of the group from now on, for programs that do not wait in
@@ -504,7 +495,7 @@ impl Group {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Whether a caller with this offer and stream ID is a further link of this group.
@@ -528,7 +519,22 @@ impl Drop for Inner {
     }
 }
 
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl State {
+    /// Ends the stream; messages that the peer does not have yet are sent for the linger time.
+    fn begin_close(&mut self) {
+        self.close_until(punctual_io::now() + self.config.linger());
+    }
+
+    /// Ends the stream; messages that the peer does not have yet are sent until then at most.
+    fn close_until(&mut self, until: Instant) {
+        self.closing = true;
+        self.driver.close(&mut Sockets, until);
+    }
+
     fn check_open(&self) -> Result<(), Error> {
         if self.closing || (self.was_up && !self.driver.group().is_up()) {
             return Err(self.end());

@@ -4,6 +4,7 @@ use punctual_units::Instant;
 
 use super::Established;
 use crate::config::Config;
+use crate::connection::filtering::Filtering;
 use crate::connection::path_updates;
 use crate::connection::signals::Signals;
 use crate::connection::timer::{Cause, Timer, TimerTable};
@@ -84,6 +85,11 @@ impl DueTimers<'_> {
         if self.has_fired(Timer::FreshLoss) {
             self.connection.receiver.report_ripe_losses(self.now, self.connection.rtt.estimate());
         }
+        if self.has_fired(Timer::FilterPause) {
+            let Established { receiver, filter, rtt, .. } = &mut *self.connection;
+            let rtt = rtt.estimate();
+            filter.iter_mut().for_each(|filter| filter.look_for_pause(receiver, self.now, rtt));
+        }
         if self.has_fired(Timer::SendDrop) {
             self.connection.sender.drop_late(self.now);
         }
@@ -147,10 +153,12 @@ impl Scheduling<'_> {
     fn schedule_receiver(&mut self) {
         if self.connection.lifetime.is_live() {
             self.schedule_nak();
-            let Established { receiver, rtt, timers, pending, keys, .. } = &mut *self.connection;
+            let Established { receiver, filter, rtt, timers, pending, keys, .. } =
+                &mut *self.connection;
             let ack = if pending.ack { None } else { receiver.next_ack(self.now, rtt.timeout()) };
             timers.assign(Timer::Ack, ack);
             timers.assign(Timer::FreshLoss, receiver.next_ripe());
+            timers.assign(Timer::FilterPause, filter.as_deref().and_then(Filtering::next_look));
             timers.assign(Timer::KeyRequest, keys.next_request());
         }
         let Established { receiver, sender, timers, .. } = &mut *self.connection;

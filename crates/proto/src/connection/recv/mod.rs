@@ -68,6 +68,12 @@ pub(crate) const PACKET: u64 = 128;
 /// For this time after a packet that could be decrypted, one that cannot has no effect.
 const READABLE: Duration = Duration::from_secs(1);
 
+/// A stream pauses when no original comes for twice the usual time between two of them: at least
+/// for this time, and at most for a quarter of the latency, so that time for retransmissions is
+/// left.
+const LEAST_PAUSE: Duration = Duration::from_millis(20);
+const LATENCY_OF_PAUSE: u32 = 4;
+
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
     store: Store,
@@ -186,6 +192,17 @@ impl ReceiveHalf {
             }
             Arq::Always | Arq::Never => {}
         }
+    }
+
+    /// When the stream counts as paused if no original comes; `None` if no packet is missing.
+    pub(crate) fn pauses_at(&self, now: Instant) -> Option<Instant> {
+        if self.store.buffer.missing().is_empty() {
+            return None;
+        }
+        let latency = self.store.timing.tsbpd().map_or(Duration::ZERO, |tsbpd| tsbpd.latency());
+        let most = (latency / LATENCY_OF_PAUSE).max(LEAST_PAUSE);
+        let pause = (self.link.usual_pause() * 2).clamp(LEAST_PAUSE, most);
+        Some(self.link.newest_arrival().unwrap_or(now) + pause)
     }
 
     /// Takes in a data packet that arrived or was rebuilt.

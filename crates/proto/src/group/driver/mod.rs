@@ -56,6 +56,7 @@ pub enum LinkAccess {
 ///   [`Group::next_delivery`] returns.
 /// - [`poll_drained`](Self::poll_drained) returns each link that has ended and delivered
 ///   everything.
+/// - [`close`](Self::close) ends the stream. Updates go on until [`is_closed`](Self::is_closed).
 ///
 /// After any of these calls, the datagrams, events and timeouts of the endpoints are to be polled.
 #[derive(Debug)]
@@ -65,6 +66,18 @@ pub struct GroupDriver<L> {
     /// All messages that were due on the links by this time have been handed to the group.
     collected: Instant,
     drained: VecDeque<DrainedLink<L>>,
+    closing: Closing,
+}
+
+/// How far the end of a stream is.
+#[derive(Clone, Copy, Debug)]
+enum Closing {
+    /// It was not asked for.
+    No,
+    /// The links stay open until the peer has every message, until then at most.
+    Until(Instant),
+    /// The links were closed.
+    Done,
 }
 
 /// A link that has ended, and from which all received messages have been taken.
@@ -92,7 +105,13 @@ pub enum LinkUpError {
 impl<L> GroupDriver<L> {
     /// A driver of `group`, which has no links yet.
     pub const fn new(group: Group) -> Self {
-        Self { group, links: BTreeMap::new(), collected: Instant::ORIGIN, drained: VecDeque::new() }
+        Self {
+            group,
+            links: BTreeMap::new(),
+            collected: Instant::ORIGIN,
+            drained: VecDeque::new(),
+            closing: Closing::No,
+        }
     }
 
     /// The group, for reading its state.
@@ -186,6 +205,23 @@ impl<L> GroupDriver<L> {
         link
     }
 
+    /// Ends the stream: the group takes no more messages. The links stay open while the group may
+    /// have to send a message over another link, at most until `until`. Then they are closed, each
+    /// with the linger of its connection, or at once if the time is over.
+    pub fn close(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>, until: Instant) {
+        self.closing = match self.closing {
+            Closing::No => Closing::Until(until),
+            Closing::Until(before) => Closing::Until(before.min(until)),
+            Closing::Done => Closing::Done,
+        };
+        self.update(endpoints);
+    }
+
+    /// Whether [`close`](Self::close) has closed the links: the group has nothing left to do.
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.closing, Closing::Done)
+    }
+
     /// Passes the status of the links to the group, lets it do what is due, and carries out its
     /// actions.
     pub fn update(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
@@ -206,19 +242,39 @@ impl<L> GroupDriver<L> {
         }
         group.handle_timeout(now);
         self.carry_out(endpoints);
+        self.advance_closing(endpoints);
+    }
+
+    /// Closes the links if the stream is to end, and the group has nothing left to send over
+    /// another link or the time is over.
+    fn advance_closing(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
+        let Closing::Until(until) = self.closing else { return };
+        let in_time = endpoints.now() < until;
+        if in_time && !self.group.is_flushed() {
+            return;
+        }
+        self.closing = Closing::Done;
+        for link in self.links.values() {
+            endpoints.with_endpoint(link, LinkAccess::Control, |at, now, id| {
+                if in_time { at.close(now, id) } else { at.abort(now, id) }
+            });
+        }
     }
 
     /// Sends a message of the stream, after an [`update`](Self::update).
     ///
     /// # Errors
     ///
-    /// As [`Group::send`].
+    /// As [`Group::send`]; [`SendError::NotConnected`] after [`close`](Self::close).
     pub fn send(
         &mut self,
         endpoints: &mut impl LinkEndpoints<Link = L>,
         payload: Bytes,
         options: SendOptions,
     ) -> Result<(), SendError> {
+        if !matches!(self.closing, Closing::No) {
+            return Err(SendError::NotConnected);
+        }
         self.update(endpoints);
         let sent = self.group.send(endpoints.now(), payload, options);
         self.carry_out(endpoints);
@@ -271,7 +327,17 @@ impl<L> GroupDriver<L> {
     /// The time at which [`update`](Self::update) or [`recv`](Self::recv) is to be called, if no
     /// event comes before; `None` if no timer runs.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.group.poll_timeout().into_iter().chain(self.group.next_delivery()).min()
+        self.next_update().into_iter().chain(self.group.next_delivery()).min()
+    }
+
+    /// The time at which [`update`](Self::update) is to be called, if no event comes before; `None`
+    /// if no timer runs.
+    pub fn next_update(&self) -> Option<Instant> {
+        let close = match self.closing {
+            Closing::Until(until) => Some(until),
+            Closing::No | Closing::Done => None,
+        };
+        self.group.poll_timeout().into_iter().chain(close).min()
     }
 
     fn carry_out(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
