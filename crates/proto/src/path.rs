@@ -47,6 +47,9 @@ pub struct PathProperties {
     /// Whether a connection follows its peer to another path ([path
     /// updates](crate::Config::path_update)). `false` if the carriage itself follows the peer.
     pub moves: bool,
+    /// The IP address of the host at the other end; `None` if the carriage knows none. Limits of a
+    /// listener apply per host. With UDP it is part of the path's name.
+    pub host: Option<IpAddr>,
 }
 
 /// A path with its properties.
@@ -56,7 +59,8 @@ pub(crate) struct Path {
     pub(crate) properties: PathProperties,
 }
 
-/// The host at the other end of a path. Limits of a listener apply per host.
+/// The host at the other end of a path: its address, or the path itself if that is not known.
+/// Limits of a listener apply per host.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Host {
     Ip(IpAddr),
@@ -67,6 +71,15 @@ impl Path {
     /// A path with default properties, since the carriage has set none.
     pub(crate) const fn usual(id: PathId) -> Self {
         Self { id, properties: id.usual_properties() }
+    }
+
+    /// The host at the other end.
+    pub(crate) const fn host(&self) -> Host {
+        match (self.id.0, self.properties.host) {
+            (Name::Udp(address), _) => Host::Ip(address.ip()),
+            (Name::Numbered(_), Some(ip)) => Host::Ip(ip),
+            (Name::Numbered(number), None) => Host::Numbered(number),
+        }
     }
 
     /// The MSS that this end offers for the path: the configured one, unless the path is too small
@@ -133,7 +146,11 @@ impl PathId {
     /// The default properties, for a path whose properties the carriage has not set.
     pub(crate) const fn usual_properties(self) -> PathProperties {
         let overhead = self.udp_headers();
-        PathProperties { largest_datagram: None, overhead, moves: self.address().is_some() }
+        let host = match self.0 {
+            Name::Udp(address) => Some(address.ip()),
+            Name::Numbered(_) => None,
+        };
+        PathProperties { largest_datagram: None, overhead, moves: host.is_some(), host }
     }
 
     /// The largest SRT datagram for an MSS, which includes the headers of IP and UDP on any
@@ -174,14 +191,6 @@ impl PathId {
     pub(crate) fn peer_ip(self) -> PeerIp {
         let ip = self.address().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
         PeerIp::from(ip)
-    }
-
-    /// The host at the other end of the path.
-    pub(crate) const fn host(self) -> Host {
-        match self.0 {
-            Name::Udp(address) => Host::Ip(address.ip()),
-            Name::Numbered(number) => Host::Numbered(number),
-        }
     }
 
     /// Writes the name of the path to a keyed hash.
@@ -281,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_host_of_ipv6_is_identified_by_its_network() {
-        let network = |address| udp(address).host().network();
+        let network = |address| Path::usual(udp(address)).host().network();
         assert_eq!(network("[2001:db8::1]:9"), network("[2001:db8::ffff:1]:8"));
         assert_ne!(network("[2001:db8::1]:9"), network("[2001:db8:0:1::1]:9"));
         assert_eq!(network("[::ffff:192.0.2.1]:9"), network("192.0.2.1:9"));

@@ -269,8 +269,12 @@ impl SrtEndpoint {
                 }
                 Event::LargestDatagram(id, largest) => self.set_largest(now, *id, *largest),
                 Event::Moved(id, remote) => {
-                    if let Some(carrier) = self.carriers.get_mut(&Self::path(*id)) {
+                    let path = Self::path(*id);
+                    if let Some(carrier) = self.carriers.get_mut(&path) {
                         carrier.remote = *remote;
+                        if carrier.agreed > 0 {
+                            self.srt.set_path(now, path, properties(*remote, carrier.agreed));
+                        }
                     }
                 }
                 Event::Closed(id, reason) => self.handle_closed(now, *id, reason),
@@ -339,6 +343,11 @@ impl SrtEndpoint {
 /// The properties of a path by which datagrams of up to `largest` bytes travel.
 fn properties(remote: SocketAddr, largest: usize) -> PathProperties {
     let udp = if remote.is_ipv4() { 28 } else { 48 };
-    // QUIC itself follows a peer that moves.
-    PathProperties { largest_datagram: Some(largest), overhead: udp + QUIC_OVERHEAD, moves: false }
+    PathProperties {
+        largest_datagram: Some(largest),
+        overhead: udp + QUIC_OVERHEAD,
+        // QUIC itself follows a peer that moves.
+        moves: false,
+        host: Some(remote.ip()),
+    }
 }

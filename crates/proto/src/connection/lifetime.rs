@@ -14,6 +14,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// those of its peer on the same machine, have theirs in a few wake-ups instead of one for each.
 const KEEP_ALIVE_GRID: Duration = Duration::from_millis(100);
 
+/// The silence after which a peer is taken for dead when its host calls again: a live peer sends a
+/// keepalive each second.
+pub(crate) const SILENCE_OF_THE_DEAD: Duration = Duration::from_millis(1_200);
+
 /// Copies of SHUTDOWN at the end of an orderly close. Nothing answers a SHUTDOWN, and a peer that
 /// gets none waits for its idle timeout and reports a failure; libsrt sends one.
 pub(super) const SHUTDOWNS: u8 = 3;
@@ -28,6 +32,8 @@ pub(super) struct Lifetime {
     phase: Phase,
     /// Copies of SHUTDOWN that are still to be sent.
     shutdowns: u8,
+    /// Whether the peer has called again since its last packet.
+    peer_called: bool,
     last_received: Instant,
     last_sent: Instant,
     /// `None` before the first message.
@@ -65,6 +71,7 @@ impl Lifetime {
         Self {
             phase: Phase::Open,
             shutdowns: 0,
+            peer_called: false,
             last_received: now,
             last_sent: now,
             last_submitted: None,
@@ -73,11 +80,19 @@ impl Lifetime {
 
     /// A packet arrived from the peer. Returns when the one before it did.
     pub(super) const fn note_received(&mut self, now: Instant) -> Instant {
+        self.peer_called = false;
         std::mem::replace(&mut self.last_received, now)
     }
 
     pub(super) const fn last_received(&self) -> Instant {
         self.last_received
+    }
+
+    /// The peer has begun a new connection from where it had this one. If it stays silent, it has
+    /// been restarted. Returns when that is certain.
+    pub(super) fn note_peer_called(&mut self) -> Instant {
+        self.peer_called = true;
+        self.last_received + SILENCE_OF_THE_DEAD
     }
 
     /// A packet was sent.
@@ -125,13 +140,19 @@ impl Lifetime {
     }
 
     /// The time after which the peer is taken for gone if nothing more arrives; an error with the
-    /// length of its silence if that has passed.
+    /// reason if that has passed.
     pub(super) fn idle_deadline(
         &self,
         now: Instant,
         timeout: Duration,
     ) -> Result<Instant, CloseReason> {
         let silence = now - self.last_received;
+        if self.peer_called {
+            return match silence >= SILENCE_OF_THE_DEAD {
+                true => Err(CloseReason::Replaced),
+                false => Ok(self.last_received + SILENCE_OF_THE_DEAD),
+            };
+        }
         if silence >= timeout {
             return Err(CloseReason::Idle(silence));
         }
@@ -284,6 +305,18 @@ mod tests {
         assert_eq!(lifetime.idle_deadline(at(5_000), timeout).ok(), Some(at(5_400)));
         let gone = lifetime.idle_deadline(at(5_400), timeout);
         assert!(matches!(gone, Err(CloseReason::Idle(silence)) if silence == timeout));
+    }
+
+    #[test]
+    fn a_silent_peer_that_calls_again_is_gone_after_more_than_a_second() {
+        let timeout = Duration::from_secs(5);
+        let mut lifetime = Lifetime::new(at(0));
+        lifetime.note_received(at(400));
+        assert_eq!(lifetime.note_peer_called(), at(1_600));
+        assert_eq!(lifetime.idle_deadline(at(1_599), timeout).ok(), Some(at(1_600)));
+        assert_eq!(lifetime.idle_deadline(at(1_600), timeout), Err(CloseReason::Replaced));
+        lifetime.note_received(at(1_600));
+        assert_eq!(lifetime.idle_deadline(at(3_000), timeout).ok(), Some(at(6_600)), "it lives");
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(crate) use self::established::Occupant;
 use self::established::{Effect, Established};
 use self::failed::Failed;
 use self::handshaking::{Handshaking, Role};
+pub(crate) use self::lifetime::SILENCE_OF_THE_DEAD;
 use self::output::Output;
 use self::path_updates::PathUpdates;
 pub(crate) use self::signals::Signals;
@@ -465,10 +466,10 @@ impl Connection {
         matches!(&self.state, State::Handshaking(calling) if calling.is_rendezvous())
     }
 
-    /// The caller that has this connection, unless it belongs to a group or is about to end.
+    /// The caller that has this connection, unless it is about to end.
     pub(crate) fn occupant(&self) -> Option<Occupant<'_>> {
         match &self.state {
-            State::Established(live) if self.link.is_none() => live.occupant(),
+            State::Established(live) => live.occupant(),
             _ => None,
         }
     }

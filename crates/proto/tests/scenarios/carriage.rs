@@ -37,6 +37,11 @@ struct Carriage {
     received: [Vec<Bytes>; 2],
 }
 
+/// The properties of a path that carries datagrams of this size.
+fn properties(largest_datagram: Option<usize>) -> PathProperties {
+    PathProperties { largest_datagram, overhead: OVERHEAD, moves: false, host: None }
+}
+
 impl Carriage {
     fn new() -> Self {
         let now = Instant::from_millis(1_000);
@@ -73,8 +78,7 @@ impl Carriage {
 
     fn set_largest(&mut self, largest: usize) {
         self.largest = largest;
-        let properties =
-            PathProperties { largest_datagram: Some(largest), overhead: OVERHEAD, moves: false };
+        let properties = properties(Some(largest));
         for (end, path) in self.ends.iter_mut().zip(PATHS) {
             end.set_path(self.now, path, properties);
         }
@@ -236,8 +240,7 @@ fn both_ends_agree_on_a_payload_that_the_smaller_path_carries() {
         for (small, large) in [(CALLER, LISTENER), (LISTENER, CALLER)] {
             let mut carriage = Carriage::new();
             carriage.set_largest(largest);
-            let properties =
-                PathProperties { largest_datagram: None, overhead: OVERHEAD, moves: false };
+            let properties = properties(None);
             carriage.ends[large].set_path(carriage.now, PATHS[large], properties);
             let carriage = carriage.connect(&live());
             assert_eq!(carriage.max_payload_of(small), agreed);

@@ -49,6 +49,7 @@ mod reconfigured;
 mod recorded;
 mod refusals;
 mod rendezvous;
+mod restarts;
 mod retransmission;
 mod rtt_estimators;
 mod same_wire;

@@ -73,30 +73,19 @@ impl Bed {
     /// Two ends with the options `transport`; the link is the same in both directions.
     pub(crate) fn new(seed: u64, link: &LinkConfig, transport: &TransportConfig) -> Self {
         let now = Instant::from_millis(1_000);
-        let mut number = 0;
-        let ends = [1, 2].map(|host| {
-            number += 1;
-            let seed = seed * 100 + number;
-            let mut srt = [0; 32];
-            srt[..8].copy_from_slice(&(seed + 50).to_le_bytes());
-            let srt = punctual_proto::Endpoint::new(punctual_proto::EndpointConfig::new(srt), now);
-            End {
-                address: address(host, 443),
-                machine: SrtEndpoint::new(quic_endpoint(seed, *transport), srt),
-                srt: Vec::new(),
-                quic: Vec::new(),
-                quic_events: Vec::new(),
-                is_connected: false,
-                send_error: None,
-                closed: Vec::new(),
-                messages: Vec::new(),
-                stream: VecDeque::new(),
-            }
-        });
+        let ends = [1, 2]
+            .map(|host| End::new(now, seed * 100 + u64::from(host), address(host, 443), transport));
         let link = LinkConfig { overhead: HEADERS, ..link.clone() };
         let links = [1, 2].map(|direction| Link::new(link.clone(), seed * 10 + direction));
         let sent = [Vec::new(), Vec::new()];
         Self { now, ends, links, sent, to_strangers: Vec::new(), steps: Steps::default() }
+    }
+
+    /// The calling program is killed and started again, at another port.
+    pub(crate) fn restart_caller(&mut self, seed: u64) {
+        let mut address = self.ends[CALLER].address;
+        address.set_port(address.port() + 1);
+        self.ends[CALLER] = End::new(self.now, seed, address, &TransportConfig::default());
     }
 
     /// Lets the listener listen for SRT over these protocols.
@@ -242,6 +231,25 @@ impl Bed {
 }
 
 impl End {
+    /// An end that has not called or listened yet.
+    fn new(now: Instant, seed: u64, address: SocketAddr, transport: &TransportConfig) -> Self {
+        let mut srt = [0; 32];
+        srt[..8].copy_from_slice(&(seed + 50).to_le_bytes());
+        let srt = punctual_proto::Endpoint::new(punctual_proto::EndpointConfig::new(srt), now);
+        Self {
+            address,
+            machine: SrtEndpoint::new(quic_endpoint(seed, *transport), srt),
+            srt: Vec::new(),
+            quic: Vec::new(),
+            quic_events: Vec::new(),
+            is_connected: false,
+            send_error: None,
+            closed: Vec::new(),
+            messages: Vec::new(),
+            stream: VecDeque::new(),
+        }
+    }
+
     fn submit(&mut self, now: Instant) -> bool {
         let mut acted = false;
         while let Some((at, payload)) = self.stream.front().cloned()

@@ -78,6 +78,44 @@ fn several_srt_connections_share_a_quic_connection() {
     assert_eq!(bed.ends[LISTENER].machine.quic().connection_count(), 1);
 }
 
+/// A program is killed and started again at once, while the listener has a place for one caller.
+#[test]
+fn a_restarted_caller_gets_in_within_two_seconds() {
+    for seed in 0..100 {
+        let config = Config::default().with_stream_id("news").expect("short");
+        let mut bed = Bed::connected(seed, &link(), &config);
+        bed.ends[LISTENER].machine.srt().limit_callers(Some(1));
+        bed.stream(1 + seed % 40, 1_316, MS(5));
+        bed.run_for(MS(200 + 53 * (seed % 21)));
+        bed.restart_caller(10_000 + seed);
+        let start = bed.now;
+        bed.call(config, &[Protocol::SrtWithStreams, Protocol::Srt], &TransportConfig::default());
+        while !bed.ends[CALLER].is_connected {
+            bed.run_for(MS(10));
+            assert!(bed.now - start <= MS(2_000), "seed {seed}: {:?}", bed.ends[CALLER].closed);
+        }
+        assert_eq!(bed.ends[LISTENER].closed, [CloseReason::Replaced], "seed {seed}");
+    }
+}
+
+/// The end of a short stream arrives although a tenth of the packets is lost.
+#[test]
+fn the_end_of_a_short_stream_arrives() {
+    for seed in 0..100 {
+        let lossy = LinkConfig { loss: punctual_netem::Loss::Random(0.1), ..link() };
+        let config = Config::default().with_latency(MS(1_000)).expect("a latency");
+        let mut bed = Bed::connected(seed, &lossy, &config.with_linger(MS(3_000)));
+        let count = 1 + seed * 7 % 120;
+        bed.stream(count, 1_316, MS(3));
+        bed.run_for(MS(3 * count));
+        let (now, end) = (bed.now, &mut bed.ends[CALLER]);
+        let id = end.srt[0];
+        end.machine.srt().close(now, id);
+        bed.run_for(MS(5_000));
+        assert_eq!(bed.numbers(), (0..count).collect::<Vec<_>>(), "seed {seed}");
+    }
+}
+
 #[test]
 fn ends_without_a_common_protocol_say_so() {
     let transport = TransportConfig::default();

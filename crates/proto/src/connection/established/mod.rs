@@ -11,7 +11,7 @@ use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckNo, Control, DataHeader, Handshake, MsgNo, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, Control, DataHeader, Handshake, HandshakeRequest, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
 use self::link_side::LinkSide;
@@ -66,6 +66,8 @@ pub(super) struct Established {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupant<'a> {
     pub(crate) stream_id: &'a RawStreamId,
+    /// The caller's group, if the connection is a link of one.
+    pub(crate) group: Option<u32>,
     pub(crate) last_received: Instant,
     pub(crate) rtt: Duration,
 }
@@ -131,6 +133,7 @@ impl Established {
     pub(super) fn occupant(&self) -> Option<Occupant<'_>> {
         self.lifetime.is_open().then(|| Occupant {
             stream_id: &self.negotiated.stream_id,
+            group: self.negotiated.peer_group,
             last_received: self.lifetime.last_received(),
             rtt: self.rtt.estimate().smoothed,
         })
@@ -322,11 +325,16 @@ impl Established {
         }
     }
 
-    /// The peer repeats a handshake: it did not get this end's last one.
+    /// The peer repeats a handshake: it did not get this end's last one. Or a new program at the
+    /// other end of a rendezvous waves: it may be the peer after a restart.
     pub(super) fn handle_handshake(&mut self, handshake: &Handshake) {
         let is_peer = handshake.socket_id == self.peer();
         if is_peer && self.is_live() && self.response.is_asked_for(handshake.request) {
             self.response.repeat();
+        }
+        let waves = handshake.request == HandshakeRequest::WaveAHand;
+        if waves && !is_peer && self.lifetime.is_open() {
+            self.timers.set(Timer::Idle, self.lifetime.note_peer_called());
         }
     }
 

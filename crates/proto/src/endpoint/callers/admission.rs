@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::allowance::Allowance;
-use crate::path::{Host, PathId};
+use crate::path::Host;
 
 /// The new callers that a listener admits a second, limited so that a flood of them cannot keep it
 /// from its connections. A caller that is not admitted repeats its request, and may be admitted
@@ -31,13 +31,13 @@ impl Admission {
         Self { allowance, reserve: burst / 2, since: now, taken: BTreeMap::new() }
     }
 
-    /// Whether a caller from `path` is admitted now.
-    pub(super) fn admits(&mut self, now: Instant, path: PathId) -> bool {
+    /// Whether a caller from `host` is admitted now.
+    pub(super) fn admits(&mut self, now: Instant, host: Host) -> bool {
         if now.saturating_since(self.since) >= PERIOD {
             self.since = now;
             self.taken.clear();
         }
-        let network = path.host().network();
+        let network = host.network();
         let taken = self.taken.get(&network).copied().unwrap_or_default();
         let reserve = if taken < FEW { 0 } else { self.reserve };
         let admitted = self.allowance.take(now, reserve);
@@ -55,14 +55,14 @@ const FEW: u32 = 8;
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
+    use std::net::Ipv4Addr;
 
     use super::*;
 
     const START: Instant = Instant::from_millis(9_000);
 
-    fn from(host: u8, port: u16) -> PathId {
-        SocketAddr::from(([192, 0, 2, host], port)).into()
+    fn from(host: u8) -> Host {
+        Host::Ip([192, 0, 2, host].into())
     }
 
     /// Callers taken of a flood from one address, 20 a millisecond, and of callers from other
@@ -72,12 +72,12 @@ mod tests {
         let (mut taken, mut others) = (0, 0);
         for millis in 0..millis {
             let now = START + Duration::from_millis(millis);
-            for port in 0..20 {
-                taken += u32::from(admission.admits(now, from(1, port)));
+            for _ in 0..20 {
+                taken += u32::from(admission.admits(now, from(1)));
             }
             if millis % 20 == 0 {
                 let host = u8::try_from(2 + millis / 20 % 50).expect("it is below 52");
-                others += u32::from(admission.admits(now, from(host, 1)));
+                others += u32::from(admission.admits(now, from(host)));
             }
         }
         (taken, others)
@@ -102,7 +102,7 @@ mod tests {
         // All repeat their requests at the same times.
         for millis in [0, 20, 60, 140, 300, 550, 800, 1_050] {
             let now = START + Duration::from_millis(millis);
-            left = (0..left).filter(|_| !admission.admits(now, from(1, 1))).count();
+            left = (0..left).filter(|_| !admission.admits(now, from(1))).count();
         }
         assert_eq!(left, 0);
     }
@@ -112,8 +112,7 @@ mod tests {
         let mut admission = Admission::new(START, 1_000);
         for number in 0..200_000_u32 {
             let now = START + Duration::from_micros(50 * u64::from(number));
-            let address = SocketAddr::from((Ipv4Addr::from(number), 1));
-            admission.admits(now, address.into());
+            admission.admits(now, Host::Ip(Ipv4Addr::from(number).into()));
             assert!(admission.taken.len() <= 1_250);
         }
     }

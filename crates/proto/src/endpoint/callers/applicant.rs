@@ -12,6 +12,8 @@ use crate::stream_id::RawStreamId;
 #[derive(Debug)]
 pub(super) struct Applicant {
     pub(super) path: PathId,
+    /// Where it calls from.
+    pub(super) host: Host,
     pub(super) proposal: Proposal,
     /// The options of the listener when it called.
     pub(super) config: Config,
@@ -30,7 +32,12 @@ impl Applicant {
 
     /// Whether its connection is to be a link of a group.
     pub(super) fn is_link(&self) -> bool {
-        self.proposal.request.group().is_some()
+        self.group().is_some()
+    }
+
+    /// The caller's group, if its connection is to be a link of one.
+    pub(super) fn group(&self) -> Option<u32> {
+        self.proposal.request.group().map(|offer| offer.peer_group)
     }
 
     /// Whether it takes a key that is derived from a passphrase to accept it.
@@ -40,6 +47,6 @@ impl Applicant {
 
     /// Whether a caller of this host and with this stream ID may be the same program.
     pub(super) fn may_be(&self, host: Host, stream_id: &RawStreamId) -> bool {
-        self.path.host() == host && self.proposal.request.stream_id() == stream_id
+        self.host == host && self.proposal.request.stream_id() == stream_id
     }
 }

@@ -11,21 +11,17 @@ use punctual_units::Instant;
 use punctual_wire::{Handshake, Timestamp};
 
 use super::applicant::Applicant;
-use crate::connection::Occupant;
+use crate::connection::{Occupant, SILENCE_OF_THE_DEAD};
 use crate::endpoint::connections::ConnectionId;
 use crate::path::PathId;
 
-/// The silence after which a peer is taken for dead when its host calls again: a live peer sends a
-/// keepalive each second.
-const SILENCE: Duration = Duration::from_millis(1_200);
-
 /// The first pause before an older caller is checked; each later one is twice as long.
-const FIRST_LOOK: Duration = Duration::from_millis(10);
+pub(super) const FIRST_LOOK: Duration = Duration::from_millis(10);
 /// The longest pause between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The time within which packets in flight from a peer that has ended arrive.
-const LONGEST_WAY: Duration = Duration::from_millis(250);
+pub(super) const LONGEST_WAY: Duration = Duration::from_millis(250);
 
 /// Callers that may get the place of an older one, at most one for each connection.
 #[derive(Debug, Default)]
@@ -120,7 +116,7 @@ impl Claim {
         if last_received > self.since + rtt.min(LONGEST_WAY) {
             return Some(Decision::Refused);
         }
-        let silent_from = last_received + SILENCE;
+        let silent_from = last_received + SILENCE_OF_THE_DEAD;
         if now >= silent_from {
             return Some(Decision::Evict(self.rival));
         }
@@ -149,8 +145,12 @@ mod tests {
         let mut claims = Claims::default();
         assert!(claims.add(START, rival(), applicant(START, host(1), "")).is_none());
         let stream_id = &RawStreamId::default();
-        let occupant =
-            last_received.map(|last_received| Occupant { stream_id, last_received, rtt: RTT });
+        let occupant = last_received.map(|last_received| Occupant {
+            stream_id,
+            group: None,
+            last_received,
+            rtt: RTT,
+        });
         while let Some(now) = claims.next_look() {
             if let Some((_, decision)) = claims.decide(now, |_| occupant) {
                 return (decision, now - START);

@@ -7,7 +7,7 @@ use punctual_units::Instant;
 
 use super::allowance::Allowance;
 use crate::event::IncomingId;
-use crate::path::{Host, PathId};
+use crate::path::Host;
 
 /// The derivation of a key from a passphrase, needed for a caller's request. It takes some 200 µs;
 /// the driver of an endpoint runs it on another thread, so that connections do not wait for it.
@@ -91,14 +91,14 @@ impl Derivations {
         self.allowance.is_some()
     }
 
-    /// Whether another caller from `path` may wait.
-    pub(super) fn has_room(&self, path: PathId) -> bool {
-        let of_network = self.waiting.get(&path.host().network()).copied().unwrap_or_default();
+    /// Whether another caller from `host` may wait.
+    pub(super) fn has_room(&self, host: Host) -> bool {
+        let of_network = self.waiting.get(&host.network()).copied().unwrap_or_default();
         self.queue.len() < QUEUE && of_network < OF_NETWORK
     }
 
-    pub(super) fn push(&mut self, caller: IncomingId, path: PathId) {
-        let network = path.host().network();
+    pub(super) fn push(&mut self, caller: IncomingId, host: Host) {
+        let network = host.network();
         self.queue.push_back((caller, network));
         *self.waiting.entry(network).or_default() += 1;
     }
@@ -157,15 +157,14 @@ const OF_NETWORK: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
     use std::time::Duration;
 
     use super::*;
 
     const START: Instant = Instant::from_millis(4_000);
 
-    fn from(host: u8) -> PathId {
-        SocketAddr::from(([192, 0, 2, host], 9_000)).into()
+    fn from(host: u8) -> Host {
+        Host::Ip([192, 0, 2, host].into())
     }
 
     fn filled(hosts: u8) -> Derivations {

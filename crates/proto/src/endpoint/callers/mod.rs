@@ -6,6 +6,7 @@ mod applicant;
 mod claims;
 mod derivations;
 mod places;
+mod successions;
 #[cfg(test)]
 mod testing;
 mod waiting;
@@ -20,6 +21,7 @@ use self::claims::{Claims, Decision};
 use self::derivations::Derivations;
 pub use self::derivations::{DerivedKey, KeyDerivation};
 use self::places::{Place, Places};
+use self::successions::Successions;
 use self::waiting::{Waiting, WaitingCallers};
 use super::connections::{ConnectionId, Connections};
 use super::{EndpointConfig, earlier};
@@ -49,6 +51,7 @@ pub(super) struct Callers {
     waiting: WaitingCallers,
     places: Places,
     claims: Claims,
+    successions: Successions,
     derivations: Derivations,
     /// The keys that follow from callers' passphrases.
     keks: KekCache,
@@ -65,6 +68,7 @@ impl Callers {
             waiting: WaitingCallers::default(),
             places: Places(config.max_callers),
             claims: Claims::default(),
+            successions: Successions::default(),
             derivations: Derivations::new(now, config.key_derivations),
             keks: KekCache::default(),
         }
@@ -157,13 +161,25 @@ impl Callers {
             }
             self.place(now, applicant, connections);
         }
+        self.end_the_dead(now, connections);
+    }
+
+    /// Ends connections of silent callers that may be callers which wait now, before a restart.
+    fn end_the_dead(&mut self, now: Instant, connections: &mut Connections) {
+        while let Some(mut succession) = self.successions.take_due(now) {
+            // An application that has answered needs no help.
+            let Some(waiting) = self.waiting.get(succession.caller()) else { continue };
+            let dead = succession.decide(now, &waiting.applicant, connections.callers());
+            self.successions.resume(succession);
+            dead.into_iter().for_each(|rival| connections.evict(now, rival));
+        }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), or
     /// [`poll_key_derivation`](Self::poll_key_derivation).
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let first = earlier(self.waiting.next_expiry(), self.derivations.next());
-        earlier(first, self.claims.next_look())
+        earlier(first, earlier(self.claims.next_look(), self.successions.next_look()))
     }
 
     /// Accepts a waiting caller, as a link of a group if `membership` is given.
@@ -185,7 +201,7 @@ impl Callers {
         if let Some(derived) = derived {
             derived.store(&mut self.keks);
         }
-        let Applicant { path, proposal, config: default } = applicant;
+        let Applicant { path, proposal, config: default, .. } = applicant;
         let conclusion = &proposal.conclusion;
         let config = proposal.request.suit(config.unwrap_or(default));
         if let Err(limit) = connections.check_room() {
@@ -296,7 +312,8 @@ impl Callers {
             return;
         }
         let Some(config) = self.config.clone() else { return };
-        if !self.admission.admits(now, path) {
+        let host = connections.path(path).host();
+        if !self.admission.admits(now, host) {
             return;
         }
         if self.waiting.len() >= self.backlog {
@@ -304,7 +321,9 @@ impl Callers {
             return;
         }
         match Proposal::check(now, timestamp, conclusion, &config) {
-            Ok(proposal) => self.place(now, Applicant { path, proposal, config }, connections),
+            Ok(proposal) => {
+                self.place(now, Applicant { path, host, proposal, config }, connections);
+            }
             Err((conclusion, reason)) => {
                 refuse(path, &conclusion, reason, connections);
                 connections.push_event(Event::CallerRefused(path, reason));
@@ -353,14 +372,15 @@ impl Callers {
     /// Admits a caller. The application gets it at once, or when its key was derived. If too many
     /// callers wait for their keys, this one is ignored until it repeats its request.
     fn admit(&mut self, now: Instant, applicant: Applicant, connections: &mut Connections) {
-        let path = applicant.path;
+        let host = applicant.host;
         let waits_for_key = self.derivations.is_wanted() && applicant.needs_key();
-        if waits_for_key && !self.derivations.has_room(path) {
+        if waits_for_key && !self.derivations.has_room(host) {
             return;
         }
         let id = self.waiting.add(now, applicant);
+        self.successions.add(now, id);
         if waits_for_key {
-            self.derivations.push(id, path);
+            self.derivations.push(id, host);
         } else {
             self.announce(id, connections);
         }

@@ -32,17 +32,17 @@ impl Places {
         let Some(limit) = self.0.filter(|_| !applicant.is_link()) else { return Place::Free };
         let mut taken = 0;
         let mut found = Place::None;
-        let (host, stream_id) = (applicant.path.host(), applicant.proposal.request.stream_id());
+        let (host, stream_id) = (applicant.host, applicant.proposal.request.stream_id());
         for (id, other) in waiting.single() {
             taken += 1;
             if other.may_be(host, stream_id) {
                 found = Place::OfWaiting(id);
             }
         }
-        for (id, path, occupant) in connections.callers() {
+        let callers = connections.callers();
+        for (id, host, occupant) in callers.filter(|(.., it)| it.group.is_none()) {
             taken += 1;
-            let may_be_same = path.host() == host && occupant.stream_id == stream_id;
-            if may_be_same && found == Place::None {
+            if applicant.may_be(host, occupant.stream_id) && found == Place::None {
                 found = Place::OfConnection(id);
             }
         }

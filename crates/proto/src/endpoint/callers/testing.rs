@@ -6,7 +6,7 @@ use punctual_wire::Handshake;
 use super::applicant::Applicant;
 pub(super) use crate::endpoint::testing::{calling, conclusion, connected, host, listening};
 use crate::endpoint::testing::{link_conclusion, proposal};
-use crate::path::PathId;
+use crate::path::{Path, PathId};
 
 /// The caller of a stream.
 pub(super) fn applicant(now: Instant, path: PathId, stream_id: &str) -> Applicant {
@@ -19,5 +19,6 @@ pub(super) fn link_applicant(now: Instant, path: PathId) -> Applicant {
 }
 
 fn with_conclusion(now: Instant, path: PathId, conclusion: Handshake) -> Applicant {
-    Applicant { path, proposal: proposal(now, conclusion), config: listening() }
+    let host = Path::usual(path).host();
+    Applicant { path, host, proposal: proposal(now, conclusion), config: listening() }
 }

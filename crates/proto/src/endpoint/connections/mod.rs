@@ -33,7 +33,7 @@ use crate::connection::{Connection, Occupant};
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{Event, Message, Readiness, SendOptions};
 use crate::handshake::cookie::CookieKey;
-use crate::path::{Path, PathId, PathProperties};
+use crate::path::{Host, Path, PathId, PathProperties};
 
 /// The connections of an endpoint, with their paths, timers, events and datagrams.
 ///
@@ -280,11 +280,11 @@ impl Connections {
         self.table.of_rendezvous(path).map(|index| self.table[index].id)
     }
 
-    /// The accepted callers that are connected, links of groups not counted.
-    pub(super) fn callers(&self) -> impl Iterator<Item = (ConnectionId, PathId, Occupant<'_>)> {
+    /// The accepted callers that are connected.
+    pub(super) fn callers(&self) -> impl Iterator<Item = (ConnectionId, Host, Occupant<'_>)> {
         let accepted = self.table.iter().filter(|slot| slot.caller.is_some());
         accepted.filter_map(|slot| {
-            Some((slot.id, slot.connection.path.id, slot.connection.occupant()?))
+            Some((slot.id, slot.connection.path.host(), slot.connection.occupant()?))
         })
     }
 
