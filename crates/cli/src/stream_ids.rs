@@ -1,10 +1,10 @@
 //! The stream IDs that callers may have, from a file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use punctual::{RejectReason, StreamId};
+use punctual_units::read_text;
 use wildmatch::WildMatch;
 
 use crate::exit::Failure;
@@ -67,7 +67,7 @@ impl AllowedStreamIds {
 }
 
 fn patterns(path: &Path) -> Result<Vec<WildMatch>, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    let text = read_text(path).map_err(|error| Failure::file(path, &error))?;
     Ok(text
         .lines()
         .map(pattern)
@@ -88,6 +88,8 @@ fn pattern(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     struct File(PathBuf);
@@ -123,6 +125,13 @@ mod tests {
         for id in ["", "live", "cam 10", "other/live/one", "who may send", "#!::r=sports"] {
             assert_eq!(allowed.check(id), Err(RejectReason::FORBIDDEN), "{id}");
         }
+    }
+
+    #[test]
+    fn the_first_pattern_of_a_list_with_a_byte_order_mark_counts() {
+        let file = File::new("mark", "\u{FEFF}cam1\r\ncam2\r\n");
+        let allowed = AllowedStreamIds::read(&file.0).unwrap();
+        assert!(allows(&allowed, "cam1") && allows(&allowed, "cam2") && !allows(&allowed, "cam3"));
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod error;
 mod instant;
 mod parse;
 mod text;
+mod text_file;
 
 pub use bitrate::Bitrate;
 pub use display::{DisplayBytes, DisplayDuration, grouped, percent, share_in_percent};
@@ -41,3 +42,4 @@ pub use parse::{
     parse_duration_in, parse_share,
 };
 pub use text::{one_line, without_os_error};
+pub use text_file::{read_text, text_of};

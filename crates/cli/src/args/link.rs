@@ -1,6 +1,5 @@
 //! The options of an emulated link: for both directions, for one, for the other.
 
-use std::fs;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -254,7 +253,7 @@ fn trace(path: &str) -> Result<Trace, String> {
 }
 
 fn file(path: &str) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| {
+    punctual_units::read_text(path).map_err(|error| {
         let why = error.to_string();
         format!("{path}: {}", punctual_units::without_os_error(&why))
     })

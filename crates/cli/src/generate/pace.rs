@@ -1,11 +1,11 @@
 //! The times of messages: an absolute schedule, so that delays do not add up.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use punctual::{Bitrate, Instant};
+use punctual_units::read_text;
 
 use crate::args::GenerateArgs;
 use crate::exit::Failure;
@@ -121,7 +121,7 @@ impl Schedule<'_> {
 
 /// Reads times in seconds, one in each line, in ascending order.
 fn read_times(path: &Path) -> Result<Arc<[Duration]>, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    let text = read_text(path).map_err(|error| Failure::file(path, &error))?;
     let mut times: Vec<Duration> = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |what: &str| {
@@ -152,6 +152,8 @@ const CATCH_UP: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn pace(times: Times) -> Pace {
@@ -219,6 +221,7 @@ mod tests {
             read_times(&path).map_err(|failure| failure.to_string())
         };
         assert_eq!(read("0.0\n0.003\n\n0.01\n").unwrap().len(), 3);
+        assert_eq!(read("\u{FEFF}0.0\r\n0.003\r\n").unwrap().len(), 2);
         assert!(read("0\nsoon\n").unwrap_err().contains("line 2: `soon` is not a number"));
         assert!(read("1\n0.5\n").unwrap_err().contains("earlier than the line before"));
         assert!(read("-1\n").unwrap_err().contains("is not a time"));

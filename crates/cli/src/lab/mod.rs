@@ -66,7 +66,7 @@ fn find(name: &str) -> Result<Plan, Failure> {
         None if Path::new(name).exists() => {
             let path = Path::new(name);
             let text =
-                std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+                punctual_units::read_text(path).map_err(|error| Failure::file(path, &error))?;
             (name.to_owned(), text)
         }
         None => {

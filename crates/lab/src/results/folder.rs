@@ -182,7 +182,7 @@ impl Folder {
     /// The text of a file.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         let path = self.0.join(name);
-        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        punctual_units::read_text(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     fn make(&self, path: &Path) -> Result<(), String> {

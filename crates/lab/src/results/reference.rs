@@ -168,7 +168,7 @@ fn file(results: &Results, name: &str) -> Result<String, String> {
     }
     let folder = results.plan_folder.clone().unwrap_or_default();
     let path = folder.join(name);
-    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    punctual_units::read_text(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn in_plan(rows: &[Vec<(String, String)>]) -> Sheet {

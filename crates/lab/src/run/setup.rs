@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual::Config;
 use punctual_netem::{PathProfile, Trace, presets};
 use punctual_sim::TcpControl;
-use punctual_units::Bitrate;
+use punctual_units::{Bitrate, read_text};
 use punctual_uri::{did_you_mean, set_option};
 
 use super::blocks::BlockOptions;
@@ -330,7 +330,7 @@ impl Given<'_> {
     /// Reads a recorded course of the link towards the receiver.
     fn trace(&self, name: &str) -> Result<Trace, PlanError> {
         let wrong = |message: String| self.error("link.trace", format!("{name}: {message}"));
-        let text = std::fs::read_to_string(name).map_err(|error| wrong(error.to_string()))?;
+        let text = read_text(name).map_err(|error| wrong(error.to_string()))?;
         Trace::parse(&text).map_err(|error| wrong(error.to_string()))
     }
 

@@ -8,7 +8,7 @@ use crate::results::{NamedNumber, Sheet, is_total, statistic_names};
 /// The statistics of a whole run: what counts is summed over the rows, what holds at a moment is
 /// that of the last row.
 pub(super) fn read(end: &str, path: &Path) -> Result<Vec<NamedNumber>, String> {
-    let text = std::fs::read_to_string(path);
+    let text = punctual_units::read_text(path);
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     // A row that the end of the program cut off is left out.
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
