@@ -1,6 +1,7 @@
 //! The inputs of measurements: payloads, transport streams, reports, files of statistics.
 
-use punctual_metrics::mpegts::{Checker, Framer, PACKET_LEN, PcrPacer};
+use punctual_metrics::mpegts::{Checker, Framer, Layout, PACKET_LEN, PcrPacer, SYNC_BYTE};
+use punctual_metrics::rtp::RtpPacket;
 use punctual_metrics::{Checksum, MIN_PAYLOAD, Meter, ReadStampError, Stamp, draft, write_stamp};
 use punctual_probe::Report;
 use punctual_stats::read::{StatsTable, parse_timepoint};
@@ -93,8 +94,15 @@ fn transport_stream(piece: u8, bytes: &[u8]) {
     checker.finish();
     found.extend(packets(&mut pieces));
     assert_eq!(found, expected);
-    assert_eq!(pieces.skipped_bytes(), (bytes.len() - found.len() * PACKET_LEN) as u64);
+    let outside = (bytes.len() - found.len() * PACKET_LEN) as u64;
+    assert_eq!(pieces.skipped_bytes() + pieces.removed_bytes(), outside);
     let _ = checker.report().total();
+    if let Some(layout) = Layout::find(bytes) {
+        assert_eq!(bytes[layout.start + 4 * layout.spacing], SYNC_BYTE);
+    }
+    if let Some(packet) = RtpPacket::parse(bytes) {
+        assert!(packet.payload.start <= packet.payload.end && packet.payload.end <= bytes.len());
+    }
     pace(bytes, &found);
 }
 

@@ -18,7 +18,8 @@
 //! of payloads.
 //!
 //! [`mpegts`] does without stamps: it checks a transport stream by its own counters and clocks, and
-//! tells when to send each packet of a file. [`Quantiles`] keeps a distribution in bounded memory.
+//! tells when to send each packet of a file. [`rtp`] reads and orders the packets in which it comes
+//! from contribution encoders. [`Quantiles`] keeps a distribution in bounded memory.
 //!
 //! Everything here is pure. Time is an argument, in microseconds of the clock that the stamp uses;
 //! the same samples give the same report anywhere.
@@ -51,6 +52,7 @@ mod latency;
 mod meter;
 pub mod mpegts;
 mod quantiles;
+pub mod rtp;
 mod sequence;
 mod stamp;
 

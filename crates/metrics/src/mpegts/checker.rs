@@ -42,6 +42,7 @@ impl Checker {
             transport_errors: self.tally.transport_errors,
             sync_losses: self.framer.sync_losses(),
             skipped_bytes: self.framer.skipped_bytes(),
+            removed_bytes: self.framer.removed_bytes(),
             pids: self.tally.pids.iter().map(|(&pid, state)| (pid, state.report)).collect(),
         }
     }
@@ -68,6 +69,8 @@ pub struct StreamReport {
     pub sync_losses: u64,
     /// Bytes that belong to no packet.
     pub skipped_bytes: u64,
+    /// Bytes of timestamps and parity between packets.
+    pub removed_bytes: u64,
     /// The totals of each PID but that of null packets.
     pub pids: BTreeMap<u16, PidReport>,
 }
@@ -315,7 +318,8 @@ mod tests {
             bytes in proptest::collection::vec(prop_oneof![Just(0x47), any::<u8>()], 0..3_000),
         ) {
             let report = check_pieces(&bytes, 100);
-            prop_assert_eq!(report.packets * 188 + report.skipped_bytes, bytes.len() as u64);
+            let outside = report.skipped_bytes + report.removed_bytes;
+            prop_assert_eq!(report.packets * 188 + outside, bytes.len() as u64);
         }
     }
 }

@@ -1,22 +1,36 @@
-use crate::mpegts::{PACKET_LEN, Packet, SYNC_BYTE};
+use crate::mpegts::{Layout, PACKET_LEN, Packet, SYNC_BYTE};
 
 /// Finds the packets in a stream of bytes.
 ///
 /// Bytes go in by [`push`](Self::push) in pieces of any size; packets come out by
 /// [`next_packet`](Self::next_packet), the same however the bytes were cut. Where the sync byte is
-/// missing, the framer searches for the next place from which it stands at three packets in a row.
+/// missing, the framer searches for the next place from which it stands at three packets in a row,
+/// 188 bytes apart, or 192 or 204 as in a stream with timestamps or parity (see [`Layout`]), which
+/// are taken off.
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
     buffer: Vec<u8>,
     /// The number of bytes at the start of `buffer` that are used up.
     start: usize,
+    /// Bytes from the start of a packet to that of the next, once it is known.
+    spacing: Option<usize>,
+    /// Bytes up to the next packet that are taken off.
+    gap: usize,
+    /// Bytes that were skipped since the last packet.
+    searched: usize,
     is_locked: bool,
     is_finished: bool,
     sync_losses: u64,
     skipped_bytes: u64,
+    removed_bytes: u64,
 }
 
 impl Framer {
+    /// A framer for a stream whose packets are this number of bytes apart.
+    pub fn with_spacing(spacing: usize) -> Self {
+        Self { spacing: Some(spacing), ..Self::default() }
+    }
+
     /// Takes in the next bytes of the stream.
     ///
     /// They are kept until [`next_packet`](Self::next_packet) has used them: call that until it
@@ -36,19 +50,21 @@ impl Framer {
 
     /// The next packet, or `None` if more bytes are needed for one.
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
-        if !self.is_locked {
+        self.take_off(self.gap);
+        if self.gap == 0 && !self.is_locked {
             self.search();
-        } else if self.rest().first().is_some_and(|&byte| byte != SYNC_BYTE) {
+        } else if self.gap == 0 && self.rest().first().is_some_and(|&byte| byte != SYNC_BYTE) {
             self.is_locked = false;
             self.sync_losses += 1;
             self.search();
         }
-        if !self.is_locked || self.rest().len() < PACKET_LEN {
+        if self.gap > 0 || !self.is_locked || self.rest().len() < PACKET_LEN {
             self.discard_tail();
             return None;
         }
         let at = self.start;
         self.start += PACKET_LEN;
+        self.gap = self.spacing.unwrap_or(PACKET_LEN) - PACKET_LEN;
         let bytes = self.buffer[at..].first_chunk().expect("a packet's bytes are there");
         Some(Packet::new(bytes).expect("the sync byte was checked"))
     }
@@ -63,6 +79,11 @@ impl Framer {
         self.skipped_bytes
     }
 
+    /// Bytes of timestamps and parity that were taken off.
+    pub fn removed_bytes(&self) -> u64 {
+        self.removed_bytes
+    }
+
     fn rest(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
@@ -72,17 +93,41 @@ impl Framer {
         let rest = self.rest();
         let needed = if self.is_finished { PACKET_LEN } else { EVIDENCE };
         let places = (rest.len() + 1).saturating_sub(needed);
-        let found = (0..places).find(|&place| is_start(&rest[place..]));
-        self.is_locked = found.is_some();
-        self.skip(found.unwrap_or(places));
+        let at = |place: usize| {
+            let layout = Layout::at(&rest[place..], self.spacing, ROW)?;
+            Some((place, layout))
+        };
+        let Some((place, spacing)) = (0..places).find_map(at) else {
+            self.searched = self.searched.saturating_add(places);
+            return self.skip(places);
+        };
+        self.is_locked = true;
+        self.spacing = Some(spacing);
+        self.skip(place);
+        let before = std::mem::take(&mut self.searched).saturating_add(place);
+        if spacing == Layout::STAMPED {
+            // The timestamp of the first packet is what was skipped last.
+            let stamp = before.min(Layout::STAMP) as u64;
+            self.skipped_bytes -= stamp;
+            self.removed_bytes += stamp;
+        }
     }
 
     /// At the end, drops what is too short for a packet.
     fn discard_tail(&mut self) {
         if self.is_finished {
             self.is_locked = false;
+            (self.spacing, self.gap, self.searched) = (None, 0, 0);
             self.skip(self.rest().len());
         }
+    }
+
+    /// Takes off up to this number of bytes of the gap before the next packet.
+    fn take_off(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.rest().len());
+        self.start += bytes;
+        self.gap -= bytes;
+        self.removed_bytes += bytes as u64;
     }
 
     fn skip(&mut self, bytes: usize) {
@@ -95,13 +140,8 @@ impl Framer {
 /// is the same.
 const ROW: usize = 3;
 
-/// The number of bytes that has the first byte of each packet in a row.
-const EVIDENCE: usize = (ROW - 1) * PACKET_LEN + 1;
-
-/// Whether packets begin at the first of `bytes`, as far as these reach.
-fn is_start(bytes: &[u8]) -> bool {
-    bytes.iter().step_by(PACKET_LEN).take(ROW).all(|&byte| byte == SYNC_BYTE)
-}
+/// The number of bytes that has the first byte of each packet in a row, in any layout.
+const EVIDENCE: usize = (ROW - 1) * Layout::PROTECTED + 1;
 
 #[cfg(test)]
 mod tests {
@@ -181,6 +221,40 @@ mod tests {
         assert_eq!((framer.sync_losses(), framer.skipped_bytes()), (0, 2 * 148));
     }
 
+    /// `count` packets with these numbers of bytes before and after each.
+    fn wrapped(count: u8, before: usize, after: usize) -> Vec<u8> {
+        let wrap = |packet: &[u8]| [&vec![9; before][..], packet, &vec![8; after]].concat();
+        packets(count).chunks(PACKET_LEN).flat_map(wrap).collect()
+    }
+
+    #[test]
+    fn timestamps_and_parity_are_taken_off() {
+        for (before, after) in [(4, 0), (0, 16)] {
+            let mut framer = Framer::default();
+            let mut counters = Vec::new();
+            let stream = [&[0; 50][..], &wrapped(6, before, after)].concat();
+            for piece in stream.chunks(33) {
+                framer.push(piece);
+                while let Some(packet) = framer.next_packet() {
+                    counters.push(packet.continuity_counter());
+                }
+            }
+            framer.finish();
+            assert!(framer.next_packet().is_none());
+            assert_eq!(counters, [0, 1, 2, 3, 4, 5]);
+            assert_eq!((framer.skipped_bytes(), framer.sync_losses()), (50, 0));
+            assert_eq!(framer.removed_bytes(), 6 * (before + after) as u64);
+        }
+    }
+
+    #[test]
+    fn a_stream_with_timestamps_finds_its_way_after_a_gap() {
+        let mut stream = wrapped(8, 4, 0);
+        stream.drain(600..630);
+        let (counters, losses, _) = frame(&stream, 64);
+        assert_eq!((counters, losses), (vec![0, 1, 2, 3, 5, 6, 7], 1));
+    }
+
     proptest! {
         #[test]
         fn pieces_never_matter(
@@ -191,7 +265,12 @@ mod tests {
             let mut bytes = packets(5);
             bytes.splice(at..at, junk);
             let whole = frame(&bytes, bytes.len());
-            prop_assert_eq!(whole.0.len() as u64 * 188 + whole.2, bytes.len() as u64);
+            let mut framer = Framer::default();
+            framer.push(&bytes);
+            framer.finish();
+            let count = std::iter::from_fn(|| framer.next_packet().map(|_| ())).count() as u64;
+            let outside = framer.skipped_bytes() + framer.removed_bytes();
+            prop_assert_eq!(count * 188 + outside, bytes.len() as u64);
             prop_assert_eq!(frame(&bytes, piece), whole);
         }
     }

@@ -1,6 +1,7 @@
 //! MPEG transport streams (ISO/IEC 13818-1), as far as a relay and a checker need them.
 //!
-//! - [`Framer`] finds the packets in bytes that come in pieces of any size.
+//! - [`Framer`] finds the packets in bytes that come in pieces of any size, and [`Layout`] tells
+//!   whether there are any.
 //! - [`Checker`] tells what happened to a stream on its way, from its own counters and clocks.
 //! - [`PcrPacer`] tells when to send each packet of a file, by the clock in the file.
 //!
@@ -44,6 +45,7 @@
 mod checker;
 mod continuity;
 mod framer;
+mod layout;
 mod pacer;
 mod packet;
 mod pcr;
@@ -52,6 +54,7 @@ mod sample;
 
 pub use checker::{Checker, PidReport, StreamReport};
 pub use framer::Framer;
+pub use layout::Layout;
 pub use pacer::{PacingError, PcrPacer};
 pub use packet::{NULL_PID, NotAPacket, PACKET_LEN, Packet, SYNC_BYTE};
 pub use pcr::Pcr;
