@@ -48,11 +48,11 @@ impl Packet for Datagram {
 }
 
 impl Links {
-    /// The links of the client that came after `clients` others, at `start`.
-    pub(super) fn new(config: &EmulatorConfig, clients: u64, start: Instant) -> Self {
+    /// The links of the client that came after `clients` others, with this time zero.
+    pub(super) fn new(config: &EmulatorConfig, clients: u64, zero: Instant) -> Self {
         let seed = config.seed.wrapping_add(2 * clients);
-        let down = Direction::new(&config.down, seed.wrapping_add(1), start);
-        Self { up: Direction::new(&config.up, seed, start), down }
+        let down = Direction::new(&config.down, seed.wrapping_add(1), zero);
+        Self { up: Direction::new(&config.up, seed, zero), down }
     }
 
     /// Adds their totals to `report`.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -26,11 +26,14 @@ pub struct EmulatorConfig {
     pub listen: SocketAddr,
     /// Where their datagrams go to.
     pub target: SocketAddr,
-    /// The link from each client to the target. Default perfect. Its timeline and its trace begin
-    /// with the client's first datagram, so that each client meets the same.
+    /// The link from each client to the target. Default perfect.
     pub up: LinkProfile,
     /// The link from the target to each client, likewise. Default perfect.
     pub down: LinkProfile,
+    /// Whether timelines and traces begin anew with the first datagram of each client, so that each
+    /// meets the same. Default false: they begin with the first datagram of all, so that a client
+    /// that comes later, or comes again from another port, meets what happens at that time.
+    pub each_client: bool,
     /// The seed of the links' decisions; each link of each client has a seed made from this one.
     /// Default 1.
     pub seed: u64,
@@ -73,6 +76,7 @@ impl EmulatorConfig {
             target,
             up: LinkProfile::default(),
             down: LinkProfile::default(),
+            each_client: false,
             seed: 1,
             max_clients: 1_024,
             client_timeout: Duration::from_secs(60),
@@ -170,6 +174,8 @@ pub(super) struct Shared {
     /// Where clients are heard, and from where answers are sent to them.
     pub(super) socket: UdpSocket,
     start: Instant,
+    /// The time of the first datagram.
+    first: OnceLock<Instant>,
     clients: Mutex<HashMap<SocketAddr, Handle>>,
     /// The totals without the present clients' links.
     gone: Mutex<EmulatorReport>,
@@ -190,7 +196,8 @@ impl Shared {
         let socket = bind(config.listen)?;
         let local = socket.local_addr();
         let (clients, gone) = (Mutex::default(), Mutex::default());
-        Ok((Arc::new(Self { config, socket, start: now(), clients, gone }), local))
+        let first = OnceLock::new();
+        Ok((Arc::new(Self { config, socket, start: now(), first, clients, gone }), local))
     }
 
     fn report(&self) -> EmulatorReport {
@@ -229,7 +236,11 @@ impl Shared {
             return Ok(());
         }
         let mut gone = lock(&self.gone);
-        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients, arrivals.0)));
+        let zero = match self.config.each_client {
+            true => arrivals.0,
+            false => *self.first.get_or_init(|| arrivals.0),
+        };
+        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients, zero)));
         gone.clients += 1;
         drop(gone);
         let (inbox, from_inbox) = mpsc::channel(INBOX);

@@ -75,6 +75,7 @@ async fn each_client_meets_the_timeline_from_its_beginning() {
     // Nothing comes through at first.
     let pause = Duration::from_millis(50);
     config.up.timeline = Timeline::new().with(Event::once(Duration::ZERO, Action::Outage(pause)));
+    config.each_client = true;
     let emulator = Emulator::start(config).await.unwrap();
     for _ in 0..2 {
         let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -93,6 +94,30 @@ async fn each_client_meets_the_timeline_from_its_beginning() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_that_comes_later_meets_what_happens_at_that_time() {
+    let target = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut config =
+        EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target.local_addr().unwrap());
+    // Nothing comes through after the first moment.
+    let begin = Duration::from_millis(300);
+    let outage = Action::Outage(Duration::from_secs(3_600));
+    config.up.timeline = Timeline::new().with(Event::once(begin, outage));
+    let emulator = Emulator::start(config).await.unwrap();
+    let send = async |text: &[u8]| {
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.send_to(text, emulator.local_addr()).await.unwrap();
+    };
+    let start = punctual_io::now();
+    send(b"first").await;
+    until(|| emulator.report().up.link.sent == 1).await;
+    until(|| punctual_io::now() - start > begin + Duration::from_millis(50)).await;
+    send(b"again").await;
+    until(|| emulator.report().up.link.sent == 2).await;
+    let report = emulator.stop().await;
+    assert_eq!((report.clients, report.up.link.lost_in_outage), (2, 1));
 }
 
 #[tokio::test]

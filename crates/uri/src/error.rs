@@ -74,8 +74,8 @@ pub(crate) enum Problem {
     #[error("unknown key `{key}`{suggestion} (`punctual help uri` lists all keys)")]
     UnknownKey { key: String, suggestion: String },
     #[error(
-        "unknown scheme `{scheme}`{suggestion}; known are srt, srt+quic, quic, udp, tcp and \
-         file, and `-` for standard input and output"
+        "unknown scheme `{scheme}`{suggestion}; known are srt, srt+quic, quic, udp, rtp, tcp \
+         and file, and `-` for standard input and output"
     )]
     UnknownScheme { scheme: String, suggestion: String },
 }

@@ -78,7 +78,7 @@ pub enum Target {
     Stdio,
     /// `tcp://host:port` or `tcp://:port`.
     Tcp(TcpTarget),
-    /// `udp://host:port` or `udp://:port`.
+    /// `udp://host:port` or `udp://:port`; as RTP with the scheme `rtp`.
     Udp(UdpTarget),
 }
 
@@ -130,6 +130,7 @@ impl Uri {
                     Target::Srt(Box::new(over_quic(&parts)?))
                 }
                 "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
+                "rtp" => Target::Udp(UdpTarget::rtp(&Parts::parse(text, rest)?)?),
                 "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
                 other if FOREIGN.contains(&other) => {
                     return Err(error(Problem::Foreign { scheme: other.to_owned() }));
@@ -172,7 +173,7 @@ pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
 const FOREIGN: [&str; 11] =
     ["rtmp", "rtmps", "rtmpe", "rtmpt", "rtsp", "rtsps", "http", "https", "hls", "mms", "mmsh"];
 
-const SCHEMES: [&str; 6] = ["srt", "srt+quic", "quic", "udp", "tcp", "file"];
+const SCHEMES: [&str; 7] = ["srt", "srt+quic", "quic", "udp", "rtp", "tcp", "file"];
 
 #[cfg(feature = "quic")]
 fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
@@ -221,7 +222,7 @@ fn scheme_without_slashes(text: &str) -> Option<(String, String)> {
     let scheme = scheme.to_lowercase();
     let rest = rest.trim_start_matches('/');
     let place = rest.split_once('?').map_or(rest, |(place, _)| place);
-    let is_stream = ["srt", "srt+quic", "quic", "udp", "tcp"].contains(&scheme.as_str());
+    let is_stream = ["srt", "srt+quic", "quic", "udp", "rtp", "tcp"].contains(&scheme.as_str());
     let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
     (is_stream && has_port).then(|| (scheme, redacted(rest)))
 }
@@ -256,6 +257,8 @@ mod tests {
         assert!(matches!(target("srt://:4200"), Target::Srt(_)));
         assert!(matches!(target("SRT://:4200"), Target::Srt(_)));
         assert!(matches!(target("udp://@239.1.1.1:1234"), Target::Udp(_)));
+        assert!(matches!(target("udp://:5000"), Target::Udp(UdpTarget { rtp: false, .. })));
+        assert!(matches!(target("rtp://:5000?rtpheadersize=12"), Target::Udp(it) if it.rtp));
         assert!(matches!(target("tcp://:5000"), Target::Tcp(_)));
         assert!(matches!(target("-"), Target::Stdio));
         assert!(matches!(target("file://con"), Target::Stdio));
@@ -275,7 +278,9 @@ mod tests {
         let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
         assert!(error("host:4200").contains("`srt://host:4200` or `./host:4200`"));
         assert!(error("str://host:4200").contains("unknown scheme `str`; did you mean `srt`?"));
-        assert!(error("rist://host:4200").contains("known are srt, srt+quic, quic, udp, tcp and"));
+        assert!(
+            error("rist://host:4200").contains("known are srt, srt+quic, quic, udp, rtp, tcp and")
+        );
         assert!(error("srt://host:4200?latncy=1").contains("unknown key `latncy`"));
     }
 

@@ -1,5 +1,6 @@
 //! `srt://host:port?…`: the mode, the address and the options of a connection.
 
+use std::net::IpAddr;
 #[cfg(feature = "quic")]
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +187,8 @@ impl SrtTarget {
                 "a listener has one port: the one after the host; leave `port` out",
             ));
         }
-        if let Some(adapter) = self.local_host.take() {
+        // The name of an interface limits the listener to it, at any address.
+        if let Some(adapter) = self.local_host.take_if(|it| it.parse::<IpAddr>().is_ok()) {
             if !self.host.is_empty() && self.host != adapter {
                 return Err(Problem::Mode(
                     "a listener has one address: the host or `adapter`, not both",
@@ -279,7 +281,7 @@ fn check_encryption(parts: &Parts<'_>, keys: &mut SrtKeys) -> Result<(), UriErro
 }
 
 pub(crate) fn is_wildcard(host: &str) -> bool {
-    host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified())
+    host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified())
 }
 
 /// Keys that set several options, or that the meaning of others depends on: they are applied first,

@@ -511,14 +511,16 @@ fn warn_of_processes(keys: &mut SrtKeys, value: &str) {
     }
 }
 
-/// Reads the passphrase from a file, without a line end: editors and `echo` add one.
+/// Reads the passphrase from a file, without a byte order mark and a line end, which editors and
+/// `echo` add.
 fn passphrase_file(keys: &mut SrtKeys, path: &str) -> Done {
     let read = std::fs::read(path).map(Zeroizing::new);
     let text = read.map_err(|error| {
         let why = error.to_string();
         ValueError(format!("it cannot be read: {}", punctual_units::without_os_error(&why)))
     })?;
-    let line = text.strip_suffix(b"\n").unwrap_or(&text);
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
     found(keys, line.strip_suffix(b"\r").unwrap_or(line))
 }
 

@@ -216,6 +216,11 @@ fn values_reach_the_config() {
     let file = concat!("passphrase-file=", env!("CARGO_MANIFEST_DIR"), "/tests/passphrase");
     assert_eq!(config(file), config("passphrase=correct horse"), "the line end is not part of it");
     assert!(apply(&format!("passphrase=0123456789&{file}")).is_err(), "one or the other");
+    let marked = std::env::temp_dir().join(format!("punctual-passphrase-{}", std::process::id()));
+    std::fs::write(&marked, "\u{FEFF}correct horse\r\n").unwrap();
+    let file = format!("passphrase-file={}", marked.display());
+    assert_eq!(config(&file), config("passphrase=correct horse"), "the mark is not part of it");
+    std::fs::remove_file(marked).unwrap();
     assert_eq!(config("kmrefreshrate=0&kmpreannounce=0&pbkeylen=0"), Config::default());
     assert_eq!(config("packetfilter=fec,cols:10").packet_filter(), "fec,cols:10");
     let port = apply("ipttl=32&iptos=0xB8&ipv6only=1&udp_rcvbuf=1MiB").unwrap().port_config;

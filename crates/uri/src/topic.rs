@@ -24,7 +24,7 @@ pub fn topic() -> String {
         "Keys of quic:// URIs, beside those of QUIC above",
         crate::quic_messages::MESSAGE_KEYS,
     );
-    section(&mut text, "Keys of udp:// URIs", UDP_KEYS);
+    section(&mut text, "Keys of udp:// and rtp:// URIs", UDP_KEYS);
     section(&mut text, "Keys of tcp:// URIs", TCP_KEYS);
     section(&mut text, "Keys of file:// URIs", FILE_KEYS);
     text
@@ -97,6 +97,7 @@ A stream comes from one place and goes to another. Both are written as URIs:
   udp://10.0.0.7:1234          UDP: send there; as a source, receive at this local address
   udp://:1234 or udp://@:1234  UDP: receive at that port
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it
+  rtp://host:1234              MPEG-TS as RTP over UDP, in the same forms
   tcp://host:5000              TCP: connect;  tcp://:5000 listens
   file:///media/clip.ts        a file; a bare path such as ./clip.ts is a file, too
   file:///rec/a.ts?grow=wait&maxidle=5s

@@ -1,4 +1,4 @@
-//! `udp://host:port?…`: datagrams to or from an address, a multicast group or a port.
+//! `udp://host:port?…` and `rtp://host:port?…`: datagrams to or from an address, a multicast group or a port.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,8 @@ use crate::error::{Problem, UriError, ValueError};
 use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
 use crate::parts::{Parts, split_host_port};
 
-/// A UDP address or port. The command decides whether it is a source or a destination.
+/// A UDP address or port, whose datagrams may be RTP packets. The command decides whether it is a
+/// source or a destination.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct UdpTarget {
     /// The destination, the local address to receive at, or the multicast group; empty for every
@@ -24,6 +25,10 @@ pub struct UdpTarget {
     pub ttl: Option<u32>,
     /// Whether multicast datagrams are delivered on the sending machine, too.
     pub multicast_loop: Option<bool>,
+    /// Whether other programs may bind the same port.
+    pub reuse: bool,
+    /// Whether the datagrams are RTP packets with a transport stream (`rtp://`).
+    pub rtp: bool,
     /// The type of service of the datagrams.
     pub tos: Option<u32>,
     /// The size of the socket's send buffer, bytes.
@@ -46,6 +51,11 @@ impl UdpTarget {
         Ok(target)
     }
 
+    /// Checks the parts of an `rtp://` URI.
+    pub(crate) fn rtp(parts: &Parts<'_>) -> Result<Self, UriError> {
+        Ok(Self { rtp: true, ..Self::new(parts)? })
+    }
+
     /// Whether the host is the address of a multicast group.
     pub fn is_multicast(&self) -> bool {
         let address = self.host.split('%').next().unwrap_or(&self.host);
@@ -62,12 +72,12 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         unit: "",
         applies_to: None,
         default: None,
-        about: "the interface of a multicast group; the local address of a unicast sender",
+        about: "the local address, or the interface that the datagrams take",
         effect: Effect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
     },
     Key {
         name: "port",
-        aliases: &["localport"],
+        aliases: &["localport", "localrtpport"],
         value: "1 to 65535; default: the system's choice",
         unit: "",
         applies_to: None,
@@ -99,6 +109,19 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         default: None,
         about: "the senders to accept in a multicast group (SSM)",
         effect: Effect::Set(sources),
+    },
+    Key {
+        name: "reuse",
+        aliases: &["reuse_socket"],
+        value: "switch; default off, for multicast on",
+        unit: "",
+        applies_to: None,
+        default: None,
+        about: "let other programs bind the same port; the last one gets unicast datagrams",
+        effect: Effect::Set(|target, value| {
+            target.reuse = switch(value)?;
+            Ok(())
+        }),
     },
     Key {
         name: "ttl",
@@ -153,7 +176,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
     ignored("blocking"),
     ignored("fifo_size"),
     ignored("overrun_nonfatal"),
-    ignored("reuse"),
+    ignored("rtpheadersize"),
+    ignored("rtcpport"),
+    ignored("localrtcpport"),
     Key {
         name: "pkt_size",
         aliases: &[],
@@ -229,6 +254,7 @@ mod tests {
         assert_eq!(target.local_port, Some(5_000));
         let target = parse("10.0.0.1:1?bind=10.0.0.2:7").unwrap();
         assert_eq!((target.adapter.as_deref(), target.local_port), (Some("10.0.0.2"), Some(7)));
+        assert!(parse(":1?reuse=1").unwrap().reuse && !parse(":1").unwrap().reuse);
         parse(":1?fifo_size=1000000&overrun_nonfatal=1&reuse=1&pkt_size=1316").unwrap();
     }
 

@@ -41,6 +41,10 @@ pub(crate) struct EmulateArgs {
     /// The seed of the links' chance: the same seed and the same packets give the same losses
     #[arg(long, help_heading = RUN, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
+    /// Begin the times of --at and of traces anew with each client, so that each meets the same; by
+    /// default they begin once for all, with the first client
+    #[arg(long, help_heading = RUN)]
+    pub(crate) each_client: bool,
     /// The most clients at the same time; datagrams of others are dropped
     #[arg(long, help_heading = RUN, value_name = "N", default_value = "1024")]
     pub(crate) max_clients: usize,
@@ -83,8 +87,9 @@ const EXAMPLES: &str = "\
 Each option of the link applies to both directions; with -up after its name it applies only from the
 client to the target (from the left side to the right), with -down only to the way back
 (--loss 2% --loss-down 0). Half of --rtt is the delay of each direction. Times of --at and of traces
-begin with a client's first datagram; with --tun they begin with the left command, or with the
-emulator if there are not two commands.
+begin with the first datagram of all clients, so that one that calls again meets the link as it is
+then; with --each-client they begin anew with the first datagram of each client, and with --tun with
+the left command, or with the emulator if there are not two commands.
 
 The environment of a command of --left or --right has PUNCTUAL_SIDE (left or right) and the addresses
 PUNCTUAL_PEER, PUNCTUAL_LEFT and PUNCTUAL_RIGHT; a 6 after the name gives the IPv6 address. Its

@@ -16,7 +16,7 @@ use punctual_uri::Uri;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReceiveArgs {
-    /// A source: srt://, udp://, tcp://, a file or -
+    /// A source: srt://, udp://, rtp://, tcp://, a file or -
     #[arg(value_name = "URI", required_unless_present = "input")]
     positional: Vec<Uri>,
     /// The same as URI

@@ -17,10 +17,10 @@ use punctual_uri::Uri;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RouteArgs {
-    /// The source: srt://, udp://, tcp://, a file or -
+    /// The source: srt://, udp://, rtp://, tcp://, a file or -
     #[arg(value_name = "SRC", required_unless_present = "input", conflicts_with = "input")]
     src: Option<Uri>,
-    /// A destination: srt://, udp://, tcp://, a file or -
+    /// A destination: srt://, udp://, rtp://, tcp://, a file or -
     #[arg(value_name = "DST", required_unless_present = "output")]
     dst: Vec<Uri>,
     /// The same as SRC; several are the links of a group

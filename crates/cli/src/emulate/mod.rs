@@ -11,6 +11,8 @@ use punctual_units::{Bitrate, DisplayDuration, percent};
 use punctual_uri::split_host_port;
 
 use crate::args::EmulateArgs;
+use crate::endpoint::loops::reaches;
+use crate::endpoint::port_owner::{Transport, cannot_bind};
 use crate::endpoint::resolve;
 use crate::exit::Failure;
 use crate::live::{LineText, line};
@@ -40,8 +42,15 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
         address => address,
     };
     let listen = address("LISTEN", listen).await?;
+    if reaches(target, listen) {
+        return Err(Failure::usage(format!(
+            "LISTEN `{listen}` and TARGET `{target}` are the same port: the emulator would send \
+             to itself"
+        )));
+    }
     let mut config = EmulatorConfig::new(listen, target);
     (config.up, config.down) = (up, down);
+    config.each_client = args.each_client;
     config.seed = args.seed;
     config.max_clients = args.max_clients;
     config.client_timeout = args.client_timeout;
@@ -50,7 +59,7 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
     tracing::info!("to the client:  {}", config.down.in_words());
     let emulator = Emulator::start(config)
         .await
-        .map_err(|error| Failure::runtime(format!("cannot listen on {listen}: {error}")))?;
+        .map_err(|error| cannot_bind("listen on", listen, Transport::Udp, &error))?;
     tracing::info!("relaying from {} to {target} (Ctrl-C ends it)", emulator.local_addr());
     let report = || {
         let report = emulator.report();

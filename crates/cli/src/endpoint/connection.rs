@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use crate::endpoint::byte_writer::ByteWriter;
 use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::limited::LimitedStream;
+use crate::endpoint::packets::PacketStream;
 use crate::endpoint::{
     EndLog, Reader, ResumedStream, Role, SrtEnd, StatsEnd, Traffic, Writer, srt,
 };
@@ -39,6 +40,9 @@ impl Connection {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let id = COUNT.fetch_add(1, Ordering::Relaxed);
         let (traffic, log) = (Arc::default(), Arc::clone(log));
+        let (mut reader, mut writer) = (reader, writer);
+        reader.count_in(&traffic);
+        writer.count_in(&traffic);
         let limits = Limits::default();
         Self { id, reader, writer, socket: None, _listener: None, limits, traffic, log }
     }
@@ -57,7 +61,7 @@ impl Connection {
 
     pub(crate) fn group(group: Group, log: &Arc<EndLog>) -> Self {
         let reader = Reader::Group(group.clone());
-        let mut connection = Self::new(reader, Writer::Group(group.clone()), log);
+        let mut connection = Self::new(reader, Writer::group(group.clone()), log);
         connection.id = group.id().into();
         connection.socket = Some(SrtEnd::Group(group));
         connection
@@ -68,12 +72,14 @@ impl Connection {
         Self::new(Reader::Quic(connection.clone()), Writer::Quic(connection), log)
     }
 
-    /// Limits apply to what is read at a source, and to what is written at a destination.
+    /// Limits apply to what is read at a source, and to what is written at a destination. With the
+    /// name in `packets_of` a transport stream is read in whole packets.
     pub(crate) fn tcp(
         stream: TcpStream,
         role: Role,
         target: &TcpTarget,
         message_size: usize,
+        packets_of: Option<String>,
         log: &Arc<EndLog>,
     ) -> Self {
         let (read, write) = stream.into_split();
@@ -81,6 +87,10 @@ impl Connection {
         let read: ByteStream = match role {
             Role::Source => LimitedStream::within(&limits, Box::new(read)),
             Role::Destination => Box::new(read),
+        };
+        let read = match packets_of {
+            Some(name) => Box::new(PacketStream::new(read, name)),
+            None => read,
         };
         let reader = Reader::Bytes(ByteReader::new(read, message_size).with_read_size(size));
         let writer = Writer::Bytes(ByteWriter::new(Box::new(write)).with_write_size(size));
@@ -98,6 +108,6 @@ impl Connection {
             let id = u32::try_from(self.id).unwrap_or(u32::MAX);
             return Some(StatsEnd::Quic(id, connection.clone()));
         }
-        self.socket.clone().map(StatsEnd::Srt)
+        Some(StatsEnd::Srt(self.socket.clone()?, Arc::clone(&self.traffic)))
     }
 }

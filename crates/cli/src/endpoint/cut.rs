@@ -67,20 +67,6 @@ impl Cut {
     }
 }
 
-/// Cuts a message of whole packets of a transport stream into messages of at most `max` bytes,
-/// between its packets; `None` if it is another kind of message, or a packet is longer than `max`.
-pub(crate) fn cut_message(message: &Bytes, max: usize) -> Option<impl Iterator<Item = Bytes>> {
-    let piece = max / PACKET_LEN * PACKET_LEN;
-    let is_whole = message.len().is_multiple_of(PACKET_LEN);
-    if piece == 0 || !is_whole || !starts_like_transport_stream(message) {
-        return None;
-    }
-    Some((0..message.len()).step_by(piece).map(move |from| {
-        let to = message.len().min(from + piece);
-        message.slice(from..to)
-    }))
-}
-
 /// Whether sync bytes are where a transport stream has them.
 pub(crate) fn starts_like_transport_stream(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().step_by(PACKET_LEN).all(|&byte| byte == SYNC_BYTE)
@@ -118,19 +104,6 @@ mod tests {
     fn other_bytes_are_cut_at_the_size_of_a_message() {
         assert_eq!(cut(&[7; 2_700], 1316), [1316, 1316, 68]);
         assert!(cut(&[], 1316).is_empty());
-    }
-
-    #[test]
-    fn a_message_too_long_for_its_connection_is_cut_between_packets() {
-        let sizes = |message: Vec<u8>, max| {
-            let message = message.into();
-            let pieces = cut_message(&message, max)?;
-            Some(pieces.map(|piece| piece.len()).collect::<Vec<_>>())
-        };
-        assert_eq!(sizes(packets(7), 1_146), Some(vec![1_128, 188]));
-        assert_eq!(sizes(packets(7), 187), None);
-        assert_eq!(sizes(packets(7)[..1_300].to_vec(), 1_146), None, "not whole packets");
-        assert_eq!(sizes(vec![1; 1_316], 1_146), None, "no transport stream");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::endpoint::rtp::is_rtp;
 use bytes::Bytes;
 use punctual::{Outgoing, SendOptions, Timer, now};
 use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, SendBuffer, UdpSocket};
@@ -19,6 +20,8 @@ pub(crate) struct DatagramReader {
     buffers: ReceiveBuffers,
     gather: Gather,
     timer: Timer,
+    /// The URI to warn of if the first datagram is RTP.
+    warns_of_rtp: Option<String>,
 }
 
 /// Writes messages to a UDP socket.
@@ -48,7 +51,13 @@ impl DatagramReader {
             buffers: ReceiveBuffers::default(),
             gather: Gather::new(period),
             timer: Timer::new()?,
+            warns_of_rtp: None,
         })
+    }
+
+    /// The same, for the URI of this name, which warns once if the datagrams are RTP.
+    pub(crate) fn warning_of_rtp(self, name: String) -> Self {
+        Self { warns_of_rtp: Some(name), ..self }
     }
 
     /// The sender of the last datagram, for a writer that answers it.
@@ -90,11 +99,12 @@ impl DatagramReader {
 
     /// Takes the datagrams that are there, without waiting.
     async fn receive(&mut self, mut take: impl FnMut(Datagram)) -> Received {
-        let Self { socket, last_sender, buffers, .. } = self;
+        let Self { socket, last_sender, buffers, warns_of_rtp, .. } = self;
         let mut sender = None;
         let received = poll_fn(|cx| {
             let take = |datagram: Datagram| {
                 sender = Some(datagram.from);
+                warn_of_rtp(warns_of_rtp.take(), &datagram.payload);
                 take(datagram);
             };
             Poll::Ready(buffers.receive(cx, socket, take, report))
@@ -150,6 +160,17 @@ impl LastSender {
         if sender.is_some() {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sender;
         }
+    }
+}
+
+/// Warns that the first datagram at the end of this name is RTP, if it is.
+fn warn_of_rtp(name: Option<String>, datagram: &[u8]) {
+    if let Some(name) = name.filter(|_| is_rtp(datagram)) {
+        let remedy = name.replacen("udp://", "rtp://", 1);
+        tracing::warn!(
+            "{name}: the datagrams are MPEG-TS in RTP, and their headers become part of the \
+             stream: `{remedy}` takes them off"
+        );
     }
 }
 

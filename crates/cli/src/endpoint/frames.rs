@@ -20,6 +20,11 @@ impl FrameWriter {
         Self { socket, pending: Bytes::new() }
     }
 
+    /// Another writer to the same socket.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.socket.clone())
+    }
+
     /// Writes all of `batch`, waiting for room as long as it takes. Cancel safe: messages are still
     /// in `batch`, or kept for the next call.
     pub(super) async fn write<M>(&mut self, batch: &mut VecDeque<M>) -> Result<(), Failure>

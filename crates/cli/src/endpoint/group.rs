@@ -1,11 +1,11 @@
 //! Groups: several URIs that are one end of a stream.
 
-use punctual::{Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig, RejectReason};
+use punctual::{Group, GroupKind, GroupLink, Listener, ListenerConfig, RejectReason};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::endpoint::addresses::{addresses, from_turn};
 use crate::endpoint::quic;
-use crate::endpoint::resolve::{resolve, unspecified};
+use crate::endpoint::srt::{Ends, not_bound};
 use crate::exit::Failure;
 
 /// The URIs of a command by ends: one end for all of them if the first has a group, else one for
@@ -51,12 +51,7 @@ pub(crate) async fn call(
     let mut calls = Vec::new();
     for target in targets {
         let remote = from_turn(addresses(&target.host, target.port).await?, turn)[0];
-        let local = match &target.local_host {
-            Some(host) => resolve(host, 0, Some(remote.ip())).await?.ip(),
-            None => unspecified(Some(remote.ip())),
-        };
-        let local = Some((local, target.local_port.unwrap_or(0)).into());
-        let port = PortConfig { local, ..target.port_config.clone() };
+        let Ends { port, remote } = Ends::of_call(target, remote).await?;
         calls.push(GroupLink { port, ..GroupLink::to(remote).with_weight(target.weight) });
     }
     let group = Group::connect(kind, calls, config).await.map_err(|error| explain(kind, error))?;
@@ -85,15 +80,17 @@ fn explain(kind: GroupKind, error: punctual::Error) -> Failure {
 pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listener, Failure> {
     let mut ports = Vec::new();
     for target in links.iter().filter_map(target) {
-        let local = Some(resolve(&target.host, target.port, None).await?);
+        let port = Ends::of_listener(target).await?;
         let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
         ports.push(ListenerConfig {
-            port: PortConfig { local, ..target.port_config.clone() },
+            port,
             connection: config.with_group_connect(true),
             ..ListenerConfig::default()
         });
     }
-    let listener = Listener::bind_all(ports).await?;
+    let local = ports.first().and_then(|port| port.port.local);
+    let bound = Listener::bind_all(ports).await;
+    let listener = bound.map_err(|error| not_bound(error, local.filter(|_| links.len() == 1)))?;
     tracing::info!("listening on {}, also for groups", listener.local_addr());
     let ports = links.iter().filter_map(target).map(|target| &target.port_config);
     ports.for_each(quic::announce_certificate);

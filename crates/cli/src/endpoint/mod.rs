@@ -1,5 +1,6 @@
 //! The ends of a stream as commands use them: messages in, messages out, over any carrier.
 
+mod adapter;
 mod addresses;
 mod admission;
 mod byte_writer;
@@ -9,13 +10,17 @@ mod cut;
 mod datagrams;
 mod end_log;
 mod ending;
+mod fit;
 mod frames;
 mod group;
 mod growing;
 mod haste;
 mod limited;
+pub(crate) mod loops;
 mod open;
 mod paced;
+mod packets;
+pub(crate) mod port_owner;
 mod quic;
 #[cfg(feature = "quic")]
 mod quic_messages;
@@ -24,6 +29,7 @@ mod recording;
 mod recording_place;
 mod resolve;
 pub(crate) mod resumed;
+mod rtp;
 pub(crate) mod srt;
 mod srt_end;
 mod stats_end;
@@ -32,6 +38,7 @@ mod udp;
 mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use punctual::Transmission;
 use punctual_uri::{Target, Uri};
@@ -63,6 +70,9 @@ pub(crate) fn is_live(uri: &Uri) -> bool {
 pub(crate) struct Traffic {
     messages: AtomicU64,
     bytes: AtomicU64,
+    unsent_messages: AtomicU64,
+    unsent_bytes: AtomicU64,
+    lost: Mutex<Option<(u64, u64)>>,
 }
 
 impl Traffic {
@@ -78,13 +88,39 @@ impl Traffic {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Says that some of what was counted was not sent after all. Returns the number of such
+    /// messages before.
+    pub(crate) fn count_unsent(&self, messages: u64, bytes: usize) -> u64 {
+        self.unsent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.unsent_messages.fetch_add(messages, Ordering::Relaxed)
+    }
+
+    /// Counts messages that are missing by their numbers, and messages that came twice or too late.
+    pub(crate) fn count_lost(&self, lost: u64, late: u64) {
+        let mut counts = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lost_before, late_before) = counts.unwrap_or_default();
+        *counts = Some((lost_before + lost, late_before + late));
+    }
+
+    /// Messages that are missing by their numbers, and messages that came twice or too late; `None`
+    /// where messages have no numbers.
+    pub(crate) fn lost(&self) -> Option<(u64, u64)> {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Messages carried.
     pub(crate) fn messages(&self) -> u64 {
-        self.messages.load(Ordering::Relaxed)
+        self.messages.load(Ordering::Relaxed).saturating_sub(self.unsent().0)
     }
 
     /// Bytes in them.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed).saturating_sub(self.unsent().1)
+    }
+
+    /// The messages and bytes that were not sent, because they do not fit the connection.
+    pub(crate) fn unsent(&self) -> (u64, u64) {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (count(&self.unsent_messages), count(&self.unsent_bytes))
     }
 }

@@ -15,21 +15,23 @@ use crate::args::Pace;
 use crate::endpoint::admission::Admission;
 use crate::endpoint::byte_writer::ByteWriter;
 use crate::endpoint::bytes::{ByteReader, ByteStream};
-use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::growing::GrowingFile;
 use crate::endpoint::haste::WatchedPipe;
 use crate::endpoint::limited::LimitedStream;
 use crate::endpoint::paced::{Clock, PacedReader};
+use crate::endpoint::packets::{PacketStream, look_at};
 #[cfg(feature = "quic")]
 use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
+use crate::endpoint::rtp::{RtpReader, RtpWriter};
 use crate::endpoint::{Connection, EndLog, Reader, ResumedStream, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
 use crate::stop::{self, Stop};
 use crate::stream_ids::AllowedStreamIds;
 use crate::tries::Tries;
 use crate::{warnings, written};
+use punctual_metrics::mpegts::Layout;
 use punctual_uri::{FileTarget, Limits, Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
 /// The direction in which a command uses an end.
@@ -50,6 +52,8 @@ pub(crate) struct Pacing {
     pub(crate) repeat: bool,
     /// Whether a destination loses what comes faster than it plays.
     pub(crate) to_live: bool,
+    /// Whether a destination is in the network, to which a transport stream goes in whole packets.
+    pub(crate) to_network: bool,
 }
 
 /// Opens one connection after another to the end that a URI names; a listener stays between them.
@@ -64,9 +68,7 @@ pub(crate) struct Opener {
     /// The least time for which datagrams of a UDP source may gather.
     gather: Duration,
     pacing: Pacing,
-    existing: Existing,
-    /// Whether a full disk is waited for, and until when.
-    patience: Option<Stop>,
+    output: Output,
     admission: Admission,
     listener: AnyListener,
     calls: srt::Calls,
@@ -74,8 +76,18 @@ pub(crate) struct Opener {
     resumed: Option<ResumedStream>,
     /// The bytes of a file that are skipped, because they were read before.
     skip: u64,
+    /// Whether what is written here comes from a stream of bytes, which has no messages.
+    takes_bytes: bool,
     tries: Tries,
     log: Arc<EndLog>,
+}
+
+/// The treatment of a file that is written.
+#[derive(Clone, Default)]
+struct Output {
+    existing: Existing,
+    /// The end of attempts to write it; `None` for a single attempt.
+    attempts: Option<Stop>,
 }
 
 enum AnyListener {
@@ -104,13 +116,13 @@ impl Opener {
             coalesce: Duration::ZERO,
             gather: Duration::ZERO,
             pacing,
-            existing: Existing::default(),
-            patience: None,
+            output: Output::default(),
             admission: Admission::default(),
             listener: AnyListener::None,
             calls: srt::Calls::default(),
             resumed: None,
             skip: 0,
+            takes_bytes: false,
             tries: Tries::new(false),
             log: Arc::new(EndLog::new(uri, calls(uri))),
         }
@@ -169,6 +181,12 @@ impl Opener {
         Self { skip: bytes, ..self }
     }
 
+    /// The same, for messages from `source`, which may be a stream of bytes.
+    pub(crate) fn with_source(self, source: &Uri) -> Self {
+        let takes_bytes = matches!(source.target, Target::File(_) | Target::Stdio | Target::Tcp(_));
+        Self { takes_bytes, ..self }
+    }
+
     /// The same, with a pace for files and pipes.
     pub(crate) fn with_pacing(self, pacing: Pacing) -> Self {
         Self { pacing, ..self }
@@ -180,14 +198,14 @@ impl Opener {
         Self { calls: srt::Calls::from_one_port(), ..self }
     }
 
-    /// The same, which waits for room on a full disk until `stop`.
-    pub(crate) fn with_patience(self, stop: Stop) -> Self {
-        Self { patience: Some(stop), ..self }
-    }
-
     /// The same, with this treatment of a file that exists.
     pub(crate) fn with_existing(self, existing: Existing) -> Self {
-        Self { existing, ..self }
+        Self { output: Output { existing, ..self.output }, ..self }
+    }
+
+    /// The same, where a file that cannot be written is tried again until it is time to stop.
+    pub(crate) fn with_attempts(self, stop: Option<Stop>) -> Self {
+        Self { output: Output { attempts: stop, ..self.output }, ..self }
     }
 
     /// The same, for callers with these stream IDs only.
@@ -298,9 +316,7 @@ impl Opener {
                     let Self { uri, pacing, coalesce, skip, .. } = self;
                     open_input(uri, size, *pacing, *coalesce, *skip, log).await
                 }
-                Role::Destination => {
-                    open_output(&self.uri, self.existing, self.patience.as_ref(), log)
-                }
+                Role::Destination => open_output(&self.uri, &self.output, log),
             },
             Target::Srt(target) if target.mode == Mode::Listener => {
                 let Self { links, listener, admission, resumed, .. } = self;
@@ -318,17 +334,25 @@ impl Opener {
                         .map(|socket| Connection::srt(socket, resumed.as_ref(), log)),
                 }
             }
-            Target::Tcp(target) => open_tcp(target, self.role, size, &mut self.listener, log).await,
+            Target::Tcp(target) => {
+                let wants_packets = self.pacing.to_network;
+                let listener = &mut self.listener;
+                open_tcp(&self.uri, target, self.role, wants_packets, size, listener, log).await
+            }
             #[cfg(feature = "quic")]
             Target::Quic(target) => open_quic(target, &mut self.listener, log).await,
             #[cfg(not(feature = "quic"))]
             Target::Quic(_) => unreachable!("without QUIC no such URI is parsed"),
             Target::Udp(target) => {
                 let gather = self.coalesce.max(self.gather);
-                open_udp(target, self.role, turn, gather, log).await
+                open_udp(&self.uri, target, self.role, turn, gather, log).await
             }
         };
-        opened.map_err(|failure| failure.at(&self.uri))
+        let mut opened = opened.map_err(|failure| failure.at(&self.uri))?;
+        if self.takes_bytes {
+            opened.writer.cut_anywhere();
+        }
+        Ok(opened)
     }
 
     /// Refuses all further callers.
@@ -427,8 +451,10 @@ async fn open_quic(
 }
 
 async fn open_tcp(
+    uri: &Uri,
     target: &TcpTarget,
     role: Role,
+    wants_packets: bool,
     message_size: usize,
     listener: &mut AnyListener,
     log: &Arc<EndLog>,
@@ -437,10 +463,12 @@ async fn open_tcp(
         true => tcp::accept(listen_tcp(target, listener).await?, target, log).await?,
         false => tcp::connect(target).await?,
     };
-    Ok(Connection::tcp(stream, role, target, message_size, log))
+    let packets_of = wants_packets.then(|| uri.to_string());
+    Ok(Connection::tcp(stream, role, target, message_size, packets_of, log))
 }
 
 async fn open_udp(
+    uri: &Uri,
     target: &UdpTarget,
     role: Role,
     turn: usize,
@@ -459,6 +487,13 @@ async fn open_udp(
         true => DatagramWriter::to_last_sender(socket, reader.last_sender()),
         false => DatagramWriter::to_peer(socket),
     };
+    let name = uri.to_string();
+    if target.rtp {
+        let writer = Writer::Rtp(RtpWriter::new(writer, name.clone()));
+        let reader = Reader::Rtp(Box::new(RtpReader::new(reader, name)?));
+        return Ok(Connection::new(reader, writer, log));
+    }
+    let reader = if answers { reader.warning_of_rtp(name) } else { reader };
     Ok(Connection::new(Reader::Udp(Box::new(reader)), Writer::Udp(writer), log))
 }
 
@@ -470,21 +505,27 @@ async fn open_input(
     skip: u64,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
+    if let Target::File(file) = &uri.target
+        && pacing.repeat
+        && (file.grows || file.limits != Limits::default())
+    {
+        return Err(Failure::usage("--loop repeats a whole file: leave out the keys of the file"));
+    }
+    let wants_packets = pacing.to_network || matches!(pacing.pace, Some(Pace::Pcr | Pace::Rate(_)));
     let (stream, file, is_ts): (ByteStream, _, _) = match &uri.target {
         Target::File(target) => {
-            let (stream, is_ts) = open_file(target, skip).await?;
+            let (stream, is_ts) = open_file(target, skip, wants_packets).await?;
             (stream, Some(target), is_ts)
         }
-        _ if pacing.pace.is_none() && pacing.to_live => {
-            (Box::new(WatchedPipe::new(Box::new(tokio::io::stdin()))), None, false)
+        _ => {
+            let stdin = packets_of(Box::new(tokio::io::stdin()), wants_packets, uri);
+            let is_watched = pacing.pace.is_none() && pacing.to_live;
+            let stdin = if is_watched { Box::new(WatchedPipe::new(stdin)) } else { stdin };
+            (stdin, None, false)
         }
-        _ => (Box::new(tokio::io::stdin()), None, false),
     };
     let path = file.map(|file| &file.path);
     let limits = file.map(|file| file.limits).unwrap_or_default();
-    if pacing.repeat && file.is_some_and(|file| file.grows || file.limits != Limits::default()) {
-        return Err(Failure::usage("--loop repeats a whole file: leave out the keys of the file"));
-    }
     let clock = match pacing.pace {
         Some(Pace::Pcr) => Some(Clock::pcr(message_size)),
         Some(Pace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
@@ -510,28 +551,58 @@ async fn open_input(
     Ok(Connection::new(reader, Writer::None, log))
 }
 
-/// Opens a file to read, and says whether it is MPEG-TS. A file that grows may be too short to tell
-/// yet; then this waits for more.
-async fn open_file(target: &FileTarget, skip: u64) -> Result<(ByteStream, bool), Failure> {
+/// The packets of `stream`, if it is a transport stream and `wants_packets`.
+fn packets_of(stream: ByteStream, wants_packets: bool, uri: &Uri) -> ByteStream {
+    match wants_packets {
+        true => Box::new(PacketStream::new(stream, uri.to_string())),
+        false => stream,
+    }
+}
+
+/// Opens a file to read, and says whether it is MPEG-TS. `skip` is the number of bytes that were
+/// read from it before.
+async fn open_file(
+    target: &FileTarget,
+    skip: u64,
+    wants_packets: bool,
+) -> Result<(ByteStream, bool), Failure> {
+    let name = target.path.display().to_string();
+    let mut stream = open_at(target, 0).await?;
+    let (start, layout) = look_at(&mut stream, target.grows).await?;
+    let is_plain = layout.is_none_or(Layout::is_plain);
+    if skip > 0 && (is_plain || !wants_packets) {
+        let stream = open_at(target, skip).await?;
+        let packets = PacketStream::new(stream, name);
+        let wants_packets = wants_packets && layout.is_some();
+        return Ok(match wants_packets {
+            true => (Box::new(packets), true),
+            false => (packets.into_inner(), layout.is_some()),
+        });
+    }
+    let stream: ByteStream = Box::new(Cursor::new(start).chain(stream));
+    Ok(match wants_packets && layout.is_some() {
+        true => (Box::new(PacketStream::new(stream, name).skipping(skip)), true),
+        false => (stream, layout.is_some()),
+    })
+}
+
+/// Opens a file within its limits, to read it from this byte on.
+async fn open_at(target: &FileTarget, position: u64) -> Result<ByteStream, Failure> {
     let stream: ByteStream = match target.grows {
         true => {
             let (path, marker) = (target.path.clone(), target.marker.clone());
-            Box::new(GrowingFile::open(path, marker, skip).await?)
+            Box::new(GrowingFile::open(path, marker, position).await?)
         }
         false => {
             let mut file = File::open(&target.path).await?;
-            if skip > 0 {
-                file.seek(SeekFrom::Start(skip)).await?;
+            if position > 0 {
+                file.seek(SeekFrom::Start(position)).await?;
             }
             Box::new(file)
         }
     };
-    let max_size = target.limits.max_size.map(|most| most.saturating_sub(skip));
-    let mut stream = LimitedStream::within(&Limits { max_size, ..target.limits }, stream);
-    let mut start = Vec::new();
-    (&mut stream).take(TS_EVIDENCE).read_to_end(&mut start).await?;
-    let is_ts = starts_like_transport_stream(&start);
-    Ok((Box::new(Cursor::new(start).chain(stream)), is_ts))
+    let max_size = target.limits.max_size.map(|most| most.saturating_sub(position));
+    Ok(LimitedStream::within(&Limits { max_size, ..target.limits }, stream))
 }
 
 /// Warns that a file is sent faster than a receiver in live mode plays it.
@@ -546,19 +617,15 @@ fn warn_of_no_clock(path: Option<&PathBuf>) {
     }
 }
 
-fn open_output(
-    uri: &Uri,
-    existing: Existing,
-    patience: Option<&Stop>,
-    log: &Arc<EndLog>,
-) -> Result<Connection, Failure> {
+fn open_output(uri: &Uri, output: &Output, log: &Arc<EndLog>) -> Result<Connection, Failure> {
     let (writer, limits) = match &uri.target {
         Target::File(target) if target.grows => {
             return Err(Failure::usage("`grow=wait` is for a file that is read"));
         }
         Target::File(target) => {
-            let recording = Recording::new(&target.path, existing)?;
-            (Writer::File(recording.with_patience(patience.cloned())), target.limits)
+            let recording = Recording::new(&target.path, output.existing)?;
+            let recording = recording.trying_until(output.attempts.clone());
+            (Writer::File(recording), target.limits)
         }
         _ => (Writer::Bytes(ByteWriter::new(Box::new(tokio::io::stdout()))), Limits::default()),
     };
@@ -574,6 +641,3 @@ fn calls(uri: &Uri) -> bool {
         Target::File(_) | Target::Stdio | Target::Udp(_) => true,
     }
 }
-
-/// Bytes at the start of a file that show whether it is MPEG-TS: up to its third packet.
-const TS_EVIDENCE: u64 = 2 * 188 + 1;

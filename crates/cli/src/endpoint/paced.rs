@@ -12,6 +12,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::endpoint::bytes::ByteStream;
 use crate::endpoint::cut::Cut;
+use crate::endpoint::packets::PacketStream;
 use crate::exit::Failure;
 
 /// Reads each message at its time.
@@ -208,7 +209,8 @@ impl PacedReader {
         match &self.again {
             Some(path) if !self.ready.is_empty() => {
                 let file = File::open(path).await.map_err(|error| Failure::file(path, &error))?;
-                self.stream = Box::new(file);
+                let name = path.display().to_string();
+                self.stream = Box::new(PacketStream::new(Box::new(file), name).quiet());
             }
             _ => self.is_ended = true,
         }

@@ -1,14 +1,18 @@
 //! The sources of messages.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use punctual::resume::WrittenBytes;
 use punctual::{CloseReason, Error, FrameReader, Group, Message, Outgoing, Socket};
 
+use crate::endpoint::Traffic;
 use crate::endpoint::bytes::ByteReader;
 use crate::endpoint::datagrams::DatagramReader;
 use crate::endpoint::frames;
 use crate::endpoint::paced::PacedReader;
 use crate::endpoint::resumed::ResumedReader;
+use crate::endpoint::rtp::RtpReader;
 use crate::exit::Failure;
 
 /// Reads messages.
@@ -30,6 +34,8 @@ pub(crate) enum Reader {
     Resumed(ResumedReader),
     /// From an SRT peer.
     Srt { socket: Socket, messages: Vec<Message> },
+    /// From a UDP socket, in RTP packets.
+    Rtp(Box<RtpReader>),
     /// From a UDP socket.
     Udp(Box<DatagramReader>),
 }
@@ -89,6 +95,12 @@ impl Reader {
                 Err(Error::Closed(CloseReason::Peer | CloseReason::Local)) => Ok(false),
                 Err(error) => Err(error.into()),
             },
+            Self::Rtp(reader) => {
+                let mut messages = Vec::new();
+                reader.read_timed(&mut messages).await;
+                batch.extend(messages.into_iter().map(|message| message.payload));
+                Ok(true)
+            }
             Self::Udp(reader) => {
                 reader.read(batch).await;
                 Ok(true)
@@ -99,9 +111,16 @@ impl Reader {
     /// Like [`read`](Self::read), with the origin time of each message if it is known better than
     /// by the time of reading.
     pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) -> Result<bool, Failure> {
-        if let Self::Udp(reader) = self {
-            reader.read_timed(batch).await;
-            return Ok(true);
+        match self {
+            Self::Rtp(reader) => {
+                reader.read_timed(batch).await;
+                return Ok(true);
+            }
+            Self::Udp(reader) => {
+                reader.read_timed(batch).await;
+                return Ok(true);
+            }
+            _ => {}
         }
         let mut messages = Vec::new();
         let more = self.read(&mut messages).await?;
@@ -120,8 +139,17 @@ impl Reader {
 
     /// Discards messages that wait already, so that a stream begins with the next arrival.
     pub(crate) async fn skip_old(&mut self) {
-        if let Self::Udp(reader) = self {
-            reader.skip().await;
+        match self {
+            Self::Rtp(reader) => reader.skip().await,
+            Self::Udp(reader) => reader.skip().await,
+            _ => {}
+        }
+    }
+
+    /// Counts messages that are missing by their numbers here.
+    pub(super) fn count_in(&mut self, traffic: &Arc<Traffic>) {
+        if let Self::Rtp(reader) = self {
+            reader.count_in(traffic);
         }
     }
 }

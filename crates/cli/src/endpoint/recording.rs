@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fs::Metadata;
-use std::io::{self, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::fs::OpenOptions;
-use tokio::io::AsyncSeekExt;
 use tokio::time::sleep;
 
 use crate::endpoint::byte_writer::ByteWriter;
@@ -32,12 +31,10 @@ pub(crate) struct Recording {
     path: PathBuf,
     existing: Existing,
     file: Option<ByteWriter>,
-    /// The length of the file, of which all is written.
+    /// The length of the file up to the end of the last batch.
     len: u64,
-    /// Whether a full disk is waited for, and until when.
-    patience: Option<Stop>,
-    /// Whether the disk is full.
-    is_full: bool,
+    /// The end of attempts to write what could not be written; `None` for a single attempt.
+    attempts: Option<Stop>,
 }
 
 impl Recording {
@@ -57,64 +54,60 @@ impl Recording {
             Ok(_) => {}
             Err(_) => check_folder(path)?,
         }
-        let (path, len, patience) = (path.to_owned(), 0, None);
-        Ok(Self { path, existing, file: None, len, patience, is_full: false })
+        Ok(Self { path: path.to_owned(), existing, file: None, len: 0, attempts: None })
     }
 
-    /// The same, which waits for room on a full disk until `stop`, if it is given.
-    pub(crate) fn with_patience(self, patience: Option<Stop>) -> Self {
-        Self { patience, ..self }
+    /// The same, which tries again once a second, until it is time to stop, if it cannot write.
+    pub(crate) fn trying_until(self, stop: Option<Stop>) -> Self {
+        Self { attempts: stop, ..self }
     }
 
     /// Writes all of `batch`.
     pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> Result<(), Failure> {
-        if self.file.is_none() {
-            if batch.iter().all(Bytes::is_empty) {
-                batch.clear();
-                return Ok(());
-            }
-            let (file, len) = open(&self.path, self.existing).await?;
-            (self.file, self.len) = (Some(file), len);
-        }
-        let bytes: usize = batch.iter().map(Bytes::len).sum();
+        let mut has_failed = false;
         loop {
-            let error = match &mut self.file {
-                Some(file) => match file.write(&mut batch.clone()).await {
-                    Ok(()) => break,
-                    Err(error) => error,
-                },
-                None => match open_again(&self.path, self.len).await {
-                    Ok(file) => {
-                        self.file = Some(file);
-                        continue;
-                    }
-                    Err(error) => error,
-                },
+            let kept = batch.clone();
+            let failure = match self.try_write(batch).await {
+                Ok(()) => break,
+                Err(failure) => failure,
             };
-            self.wait_for_room(&error).await?;
+            let Some(stop) = self.attempts.as_ref().filter(|_| !failure.is_usage()) else {
+                return Err(failure);
+            };
+            if !std::mem::replace(&mut has_failed, true) {
+                tracing::warn!("{failure}; trying again once a second");
+            }
+            if stop.or(sleep(PAUSE)).await.is_none() {
+                return Err(failure);
+            }
+            *batch = kept;
+            self.file = None;
         }
-        if std::mem::take(&mut self.is_full) {
-            tracing::info!("{} is written again", self.path.display());
+        if has_failed {
+            tracing::info!("{}: the recording goes on", self.path.display());
         }
-        self.len += bytes as u64;
-        batch.clear();
         Ok(())
     }
 
-    /// Waits until the file is worth another try.
-    async fn wait_for_room(&mut self, error: &io::Error) -> Result<(), Failure> {
-        let failed = Failure::file(&self.path, error);
-        let is_full = matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        );
-        let Some(stop) = self.patience.as_ref().filter(|_| is_full) else { return Err(failed) };
-        if !std::mem::replace(&mut self.is_full, true) {
-            tracing::warn!("{failed}; it is written again when there is room");
-        }
-        // A part of the last bytes may be in the file.
-        self.file = None;
-        stop.or(sleep(PAUSE)).await.ok_or(failed)
+    /// Writes all of `batch`, or fails and leaves what it has written to be cut off.
+    async fn try_write(&mut self, batch: &mut VecDeque<Bytes>) -> Result<(), Failure> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None if batch.iter().all(Bytes::is_empty) => {
+                batch.clear();
+                return Ok(());
+            }
+            None => {
+                let (file, len) = open(&self.path, self.existing, self.len).await?;
+                // From now on the file is this recording's.
+                (self.existing, self.len) = (Existing::Append, len);
+                self.file.insert(file)
+            }
+        };
+        let bytes: usize = batch.iter().map(Bytes::len).sum();
+        file.write(batch).await.map_err(|error| Failure::file(&self.path, &error))?;
+        self.len += bytes as u64;
+        Ok(())
     }
 
     /// Ends the stream.
@@ -129,8 +122,9 @@ impl Recording {
     }
 }
 
-/// Opens the file; returns it with its length.
-async fn open(path: &Path, existing: Existing) -> Result<(ByteWriter, u64), Failure> {
+/// Opens the file, and gives its length. Of one that was written before, what comes after the first
+/// `written` bytes is the rest of an attempt, and cut off.
+async fn open(path: &Path, existing: Existing, written: u64) -> Result<(ByteWriter, u64), Failure> {
     let mut options = OpenOptions::new();
     match existing {
         // The file may have been made since the start.
@@ -144,24 +138,18 @@ async fn open(path: &Path, existing: Existing) -> Result<(ByteWriter, u64), Fail
     if existing == Existing::Keep && holds_something(&found) {
         return Err(kept(path));
     }
-    Ok((ByteWriter::new(Box::new(file)), found.len()))
-}
-
-/// Opens the file behind its first `len` bytes, and cuts off what is there of others.
-async fn open_again(path: &Path, len: u64) -> io::Result<ByteWriter> {
-    let mut file = OpenOptions::new().write(true).open(path).await?;
-    file.set_len(len).await?;
-    file.seek(SeekFrom::Start(len)).await?;
-    Ok(ByteWriter::new(Box::new(file)))
+    let mut len = found.len();
+    if written > 0 && len > written && found.is_file() {
+        file.set_len(written).await.map_err(failed)?;
+        len = written;
+    }
+    Ok((ByteWriter::new(Box::new(file)), len))
 }
 
 /// Whether writing would destroy data. Devices and pipes hold none.
 fn holds_something(found: &Metadata) -> bool {
     found.is_file() && found.len() > 0
 }
-
-/// The time from one try to write on a full disk to the next.
-const PAUSE: Duration = Duration::from_secs(1);
 
 fn kept(path: &Path) -> Failure {
     Failure::usage(format!(
@@ -198,6 +186,9 @@ fn place(path: &Path) -> Option<PathBuf> {
     };
     Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }
+
+/// The time between two attempts to write.
+const PAUSE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -274,6 +265,49 @@ mod tests {
         let error = recording.write(&mut VecDeque::from(["mine".into()])).await.unwrap_err();
         assert!(error.to_string().contains("exists already"), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"another's");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_recording_goes_on_without_a_gap_or_a_torn_message() {
+        let folder = Folder::new("again");
+        let path = folder.file("a.ts", "before ");
+        let mut recording = Recording::new(&path, Existing::Append)
+            .unwrap()
+            .trying_until(Some(Stop::on_signals(None)));
+        recording.write(&mut VecDeque::from(["one ".into()])).await.unwrap();
+        // The disk takes a part of the next message, and then the folder is away.
+        std::fs::write(&path, "before one tw").unwrap();
+        recording.file = None;
+        let away = folder.0.with_extension("away");
+        std::fs::rename(&folder.0, &away).unwrap();
+        let back = async {
+            sleep(PAUSE * 5 / 2).await;
+            std::fs::rename(&away, &folder.0).unwrap();
+        };
+        let mut batch = VecDeque::from(["two ".into(), "three".into()]);
+        let (written, ()) = tokio::join!(recording.write(&mut batch), back);
+        written.unwrap();
+        recording.shutdown().await.unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "before one two three");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_end_when_it_is_time_to_stop() {
+        let folder = Folder::new("stop");
+        let stop = Stop::on_signals(None);
+        let mut recording = Recording::new(&folder.0.join("a.ts"), Existing::Keep)
+            .unwrap()
+            .trying_until(Some(stop.clone()));
+        let away = folder.0.with_extension("stopped");
+        std::fs::rename(&folder.0, &away).unwrap();
+        let tell = async {
+            sleep(PAUSE / 2).await;
+            stop.tell();
+        };
+        let mut batch = VecDeque::from(["one".into()]);
+        let (written, ()) = tokio::join!(recording.write(&mut batch), tell);
+        assert!(written.unwrap_err().to_string().contains("a.ts"));
+        std::fs::rename(&away, &folder.0).unwrap();
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) async fn resolve(
         })
 }
 
-/// The number of the interface of this name.
+/// The number of the interface of this name. One that does not exist may come later.
 pub(crate) async fn interface_index(name: &str) -> Result<u32, Failure> {
     // The resolver turns an interface's name into its number, as the zone of a link-local address.
     let zoned = lookup_host((format!("fe80::1%{name}"), 0)).await.ok().and_then(|mut found| {
@@ -40,7 +40,7 @@ pub(crate) async fn interface_index(name: &str) -> Result<u32, Failure> {
         })
     });
     zoned.ok_or_else(|| {
-        Failure::usage(format!("adapter={name}: this machine has no interface of that name"))
+        Failure::runtime(format!("adapter={name}: this machine has no interface of that name"))
     })
 }
 

@@ -8,9 +8,11 @@ use punctual::{
 };
 use punctual_units::DisplayDuration;
 
+use crate::endpoint::adapter::{LocalEnd, at_interface};
 use crate::endpoint::addresses::{addresses, first_to_answer, from_turn};
+use crate::endpoint::port_owner::{Transport, with_owner};
 use crate::endpoint::quic;
-use crate::endpoint::resolve::{resolve, unspecified};
+use crate::endpoint::resolve::resolve;
 use crate::exit::Failure;
 use punctual_uri::{Mode, SrtTarget, redacted_stream_id};
 
@@ -85,19 +87,33 @@ async fn bind_for(
     ports: &mut Ports,
 ) -> Result<(), Failure> {
     let mut failed = None;
-    for address in &*all {
-        if port_for(ports, *address).is_none() {
-            match bind(target, *address).await {
-                Ok(port) => ports[usize::from(address.is_ipv6())] = Some(port),
-                Err(failure) => failed = failed.or(Some(failure)),
+    for address in &mut *all {
+        let bound = match Ends::of_call(target, *address).await {
+            Ok(ends) => {
+                *address = ends.remote;
+                bind_once(ports, ends).await
             }
-        }
+            Err(failure) => Err(failure),
+        };
+        failed = failed.or(bound.err());
     }
     all.retain(|address| port_for(ports, *address).is_some());
     match failed {
         Some(failure) if all.is_empty() => Err(failure),
         _ => Ok(()),
     }
+}
+
+/// Binds the port for one family of IP, unless it is bound.
+async fn bind_once(ports: &mut Ports, Ends { mut port, remote }: Ends) -> Result<(), Failure> {
+    if port_for(ports, remote).is_none() {
+        if remote.is_ipv6() {
+            // The same port of IPv4 may be in use for the other addresses of the name.
+            port.ipv6_only.get_or_insert(true);
+        }
+        ports[usize::from(remote.is_ipv6())] = Some(bind(port).await?);
+    }
+    Ok(())
 }
 
 fn port_for(ports: &Ports, remote: SocketAddr) -> Option<&Port> {
@@ -111,19 +127,60 @@ fn config(target: &SrtTarget, payload_size: usize) -> Result<Config, Failure> {
     Ok(config.with_framing(target.framing))
 }
 
-/// Binds the port that a call to `remote` starts from.
-async fn bind(target: &SrtTarget, remote: SocketAddr) -> Result<Port, Failure> {
-    let local = match &target.local_host {
-        Some(host) => resolve(host, 0, Some(remote.ip())).await?.ip(),
-        None => unspecified(Some(remote.ip())),
-    };
-    let local = Some((local, target.local_port.unwrap_or(0)).into());
-    let mut port = PortConfig { local, ..target.port_config.clone() };
-    if remote.is_ipv6() {
-        // The same port of IPv4 may be in use for the other addresses of the name.
-        port.ipv6_only.get_or_insert(true);
+/// The options of the local port of a call, and its peer.
+pub(crate) struct Ends {
+    pub(crate) port: PortConfig,
+    pub(crate) remote: SocketAddr,
+}
+
+impl Ends {
+    /// Those of a call to `remote`, with the local address or the interface of `target`.
+    pub(crate) async fn of_call(target: &SrtTarget, remote: SocketAddr) -> Result<Self, Failure> {
+        let end = LocalEnd::find(target.local_host.as_deref(), remote.ip()).await?;
+        let device = device(target, end.interface)?;
+        let remote = at_interface(remote, device.as_deref()).await?;
+        let local = Some((end.ip, target.local_port.unwrap_or(0)).into());
+        Ok(Self { port: PortConfig { local, device, ..target.port_config.clone() }, remote })
     }
-    Ok(Port::bind(port).await?)
+
+    /// Those of a listener at the address of `target`, or at the one of its interface.
+    pub(crate) async fn of_listener(target: &SrtTarget) -> Result<PortConfig, Failure> {
+        let mut local = resolve(&target.host, target.port, None).await?;
+        let end = LocalEnd::find(target.local_host.as_deref(), local.ip()).await?;
+        if !end.ip.is_unspecified() {
+            local.set_ip(end.ip);
+        }
+        let device = device(target, end.interface)?;
+        let local = Some(at_interface(local, device.as_deref()).await?);
+        Ok(PortConfig { local, device, ..target.port_config.clone() })
+    }
+}
+
+/// The interface that all packets of the port must take: that of `adapter` or `bindtodevice`.
+fn device(target: &SrtTarget, adapter: Option<String>) -> Result<Option<String>, Failure> {
+    match (adapter, &target.port_config.device) {
+        (Some(adapter), Some(device)) if adapter != *device => Err(Failure::usage(format!(
+            "a port has one interface: adapter={adapter} or bindtodevice={device}"
+        ))),
+        (adapter, device) => Ok(adapter.or_else(|| device.clone())),
+    }
+}
+
+/// Binds the port that a call starts from.
+async fn bind(config: PortConfig) -> Result<Port, Failure> {
+    let local = config.local;
+    Port::bind(config).await.map_err(|error| not_bound(error, local))
+}
+
+/// The failure to bind a port of SRT.
+pub(crate) fn not_bound(error: punctual::Error, local: Option<SocketAddr>) -> Failure {
+    match (&error, local) {
+        (punctual::Error::Io(cause), Some(local)) => {
+            let failure = Failure::runtime(cause.to_string());
+            with_owner(failure, local, Transport::Udp, cause)
+        }
+        _ => error.into(),
+    }
 }
 
 /// Listens at the address of `target`, for a limited number of callers at a time.
@@ -132,14 +189,16 @@ pub(crate) async fn listen(
     payload_size: usize,
     max_callers: Option<usize>,
 ) -> Result<Listener, Failure> {
-    let local = Some(resolve(&target.host, target.port, None).await?);
+    let port = Ends::of_listener(target).await?;
+    let local = port.local;
     let listener = Listener::bind_with(ListenerConfig {
-        port: PortConfig { local, ..target.port_config.clone() },
+        port,
         connection: config(target, payload_size)?,
         max_callers,
         ..ListenerConfig::default()
     })
-    .await?;
+    .await
+    .map_err(|error| not_bound(error, local))?;
     tracing::info!("listening on {}", listener.local_addr());
     quic::announce_certificate(&target.port_config);
     Ok(listener)

@@ -4,7 +4,7 @@ use punctual::{Group, GroupReport, LinkReport, Socket, Statistics};
 
 use punctual_stats::QuicStatistics;
 
-use crate::endpoint::{Writer, quic};
+use crate::endpoint::quic;
 
 /// A connection, or a group of them.
 #[derive(Clone)]
@@ -27,14 +27,6 @@ pub(crate) struct Row {
 }
 
 impl SrtEnd {
-    /// A writer to it.
-    pub(crate) fn writer(&self) -> Writer {
-        match self {
-            Self::Socket(socket) => Writer::srt(socket.clone()),
-            Self::Group(group) => Writer::Group(group.clone()),
-        }
-    }
-
     /// The address of the peer; for a group, the addresses of its links.
     pub(crate) fn peer(&self) -> String {
         match self {

@@ -1,13 +1,15 @@
 //! The ends of a stream that have statistics.
 
+use std::sync::Arc;
+
 use punctual_stats::QuicStatistics;
 
-use crate::endpoint::{Row, SrtEnd};
+use crate::endpoint::{Row, SrtEnd, Traffic};
 
 /// An end with statistics.
 pub(crate) enum StatsEnd {
-    /// An SRT connection or a group.
-    Srt(SrtEnd),
+    /// An SRT connection or a group, and the messages that it has carried.
+    Srt(SrtEnd, Arc<Traffic>),
     /// A QUIC connection without SRT, with its number in reports.
     #[cfg(feature = "quic")]
     Quic(u32, punctual::quic::QuicConnection),
@@ -17,7 +19,7 @@ impl StatsEnd {
     /// Whether it has carried anything.
     pub(crate) fn has_carried(&self) -> bool {
         match self {
-            Self::Srt(end) => {
+            Self::Srt(end, _) => {
                 let total = end.statistics();
                 total.packets_sent + total.packets_received > 0
             }
@@ -26,10 +28,19 @@ impl StatsEnd {
         }
     }
 
-    /// The statistics of SRT: a row for the whole, and one for each link of a group.
+    /// The statistics of SRT: a row for the whole, and one for each link of a group. Messages that
+    /// are too long for the connection count as dropped by the sender.
     pub(crate) fn srt_rows(&self) -> Vec<Row> {
         match self {
-            Self::Srt(end) => end.rows(),
+            Self::Srt(end, traffic) => {
+                let mut rows = end.rows();
+                if let Some(whole) = rows.first_mut() {
+                    let (messages, bytes) = traffic.unsent();
+                    whole.statistics.packets_send_dropped += messages;
+                    whole.statistics.bytes_send_dropped += bytes;
+                }
+                rows
+            }
             #[cfg(feature = "quic")]
             Self::Quic(..) => Vec::new(),
         }
@@ -38,7 +49,7 @@ impl StatsEnd {
     /// The statistics of a QUIC connection without SRT, with its number.
     pub(crate) fn bare_quic(&self) -> Option<(u32, QuicStatistics)> {
         match self {
-            Self::Srt(_) => None,
+            Self::Srt(..) => None,
             #[cfg(feature = "quic")]
             Self::Quic(id, connection) => {
                 Some((*id, crate::endpoint::quic::statistics(&connection.info()?)))

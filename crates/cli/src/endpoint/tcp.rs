@@ -6,8 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::endpoint::EndLog;
+use crate::endpoint::adapter::{LocalEnd, at_interface};
 use crate::endpoint::addresses::{addresses, first_to_answer};
-use crate::endpoint::resolve::{interface_index, resolve, unspecified};
+use crate::endpoint::port_owner::{Transport, cannot_bind};
+use crate::endpoint::resolve::resolve;
 use crate::exit::Failure;
 use punctual_uri::TcpTarget;
 
@@ -20,12 +22,15 @@ pub(crate) async fn connect(target: &TcpTarget) -> Result<TcpStream, Failure> {
 }
 
 async fn connect_to(target: &TcpTarget, remote: SocketAddr) -> Result<TcpStream, Failure> {
+    let remote = at_interface(remote, target.adapter.as_deref()).await?;
     let socket = new_socket(target, remote)?;
     if target.adapter.is_some() || target.local_port.is_some() {
         let local = local_ip(target, &socket, remote.ip()).await?;
         let local = SocketAddr::new(local, target.local_port.unwrap_or(0));
         socket.set_reuseaddr(true)?;
-        socket.bind(local).map_err(|error| failed("bind to", local, &error))?;
+        socket
+            .bind(local)
+            .map_err(|error| cannot_bind("bind to", local, Transport::Tcp, &error))?;
     }
     let connected = socket.connect(remote).await;
     let stream = connected.map_err(|error| failed("connect with", remote, &error))?;
@@ -47,7 +52,7 @@ pub(crate) async fn listen(target: &TcpTarget) -> Result<TcpListener, Failure> {
     let socket = new_socket(target, local)?;
     local_ip(target, &socket, local.ip()).await?;
     socket.set_reuseaddr(true)?;
-    socket.bind(local).map_err(|error| failed("listen on", local, &error))?;
+    socket.bind(local).map_err(|error| cannot_bind("listen on", local, Transport::Tcp, &error))?;
     let listener = socket.listen(BACKLOG)?;
     tracing::info!("listening on {}", listener.local_addr()?);
     Ok(listener)
@@ -84,20 +89,11 @@ async fn local_ip(
     socket: &TcpSocket,
     remote: IpAddr,
 ) -> Result<IpAddr, Failure> {
-    let any = unspecified(Some(remote));
-    let Some(adapter) = &target.adapter else { return Ok(any) };
-    match adapter.parse::<IpAddr>() {
-        Ok(address) if address.is_ipv4() == remote.is_ipv4() => Ok(address),
-        Ok(address) => {
-            let fault = format!("adapter={address} is of another IP version than {remote}");
-            Err(Failure::usage(fault))
-        }
-        Err(_) => {
-            interface_index(adapter).await?;
-            limit_to(socket, adapter)?;
-            Ok(any)
-        }
+    let end = LocalEnd::find(target.adapter.as_deref(), remote).await?;
+    if let Some(interface) = &end.interface {
+        limit_to(socket, interface)?;
     }
+    Ok(end.ip)
 }
 
 /// Limits a socket to an interface.

@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use punctual_io::{UdpOptions, UdpSocket, join_source};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
+use crate::endpoint::adapter::{LocalEnd, at_interface};
 use crate::endpoint::addresses::{addresses, from_turn};
+use crate::endpoint::port_owner::{Transport, cannot_bind};
 use crate::endpoint::resolve::{interface_index, resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::UdpTarget;
@@ -17,7 +19,13 @@ pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<Udp
     let mut address = resolve(&target.host, target.port, None).await?;
     let socket = new_socket(target, address)?;
     if !address.ip().is_multicast() {
-        socket.bind(&address.into()).map_err(|error| failed("bind to", address, &error))?;
+        let end = LocalEnd::find(target.adapter.as_deref(), address.ip()).await?;
+        if address.ip().is_unspecified() {
+            address.set_ip(end.ip);
+        }
+        limit_to(&socket, end.interface.as_deref())?;
+        address = at_interface(address, end.interface.as_deref()).await?;
+        bind(&socket, address)?;
         return in_batches(socket, target, pausable);
     }
     let interface = interface(target, address.ip()).await?;
@@ -27,7 +35,7 @@ pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<Udp
         true => SocketAddr::new(unspecified(Some(address.ip())), address.port()),
         false => address,
     };
-    socket.bind(&local.into()).map_err(|error| failed("bind to", local, &error))?;
+    bind(&socket, local)?;
     join(&socket, address, &target.sources, interface)
         .map_err(|error| failed("join the group", address, &error))?;
     in_batches(socket, target, pausable)
@@ -69,13 +77,42 @@ async fn send_to_address(
             Interface::Index(index) if address.is_ipv4() => send_through(&socket, index)?,
             Interface::Index(index) => socket.set_multicast_if_v6(index)?,
         }
-    } else if let Some(adapter) = &target.adapter {
-        own = resolve(adapter, 0, Some(address.ip())).await?.ip();
+    } else {
+        let end = LocalEnd::find(target.adapter.as_deref(), address.ip()).await?;
+        limit_to(&socket, end.interface.as_deref())?;
+        address = at_interface(address, end.interface.as_deref()).await?;
+        own = end.ip;
     }
     let own = SocketAddr::new(own, target.local_port.unwrap_or(0));
-    socket.bind(&own.into()).map_err(|error| failed("bind to", own, &error))?;
+    bind(&socket, own)?;
     socket.connect(&address.into()).map_err(|error| failed("send to", address, &error))?;
     in_batches(socket, target, false)
+}
+
+fn bind(socket: &Socket, local: SocketAddr) -> Result<(), Failure> {
+    socket.bind(&local.into()).map_err(|error| {
+        let failure = cannot_bind("bind to", local, Transport::Udp, &error);
+        match error.kind() {
+            io::ErrorKind::AddrInUse => failure.but("`reuse=1` at both shares it"),
+            _ => failure,
+        }
+    })
+}
+
+/// Limits a socket to the interface of this name, if there is one.
+fn limit_to(socket: &Socket, interface: Option<&str>) -> Result<(), Failure> {
+    let Some(interface) = interface else { return Ok(()) };
+    #[cfg(target_os = "linux")]
+    {
+        socket.bind_device(Some(interface.as_bytes())).map_err(|error| {
+            Failure::runtime(format!("cannot use the interface {interface}: {error}"))
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (socket, interface);
+        Err(Failure::usage("the adapter is given by its address on this system"))
+    }
 }
 
 /// The interface that multicast goes through.
@@ -177,7 +214,8 @@ fn send_through(socket: &Socket, index: u32) -> Result<(), Failure> {
 
 fn new_socket(target: &UdpTarget, address: SocketAddr) -> Result<Socket, Failure> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_reuse_address(true)?;
+    // All members of a group get its datagrams, but of a unicast port only the last program.
+    socket.set_reuse_address(target.reuse || address.ip().is_multicast())?;
     if let Some(size) = target.send_buffer {
         socket.set_send_buffer_size(size)?;
     }

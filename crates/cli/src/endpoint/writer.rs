@@ -1,15 +1,18 @@
 //! The destinations of messages.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use punctual::{Error, Group, Outgoing, Socket};
 
+use crate::endpoint::Traffic;
 use crate::endpoint::byte_writer::ByteWriter;
-use crate::endpoint::cut::cut_message;
 use crate::endpoint::datagrams::DatagramWriter;
+use crate::endpoint::fit::Fit;
 use crate::endpoint::frames::FrameWriter;
 use crate::endpoint::recording::Recording;
+use crate::endpoint::rtp::RtpWriter;
 use crate::exit::Failure;
 
 /// Writes messages.
@@ -21,14 +24,16 @@ pub(crate) enum Writer {
     /// To an SRT peer, in frames of a stream of bytes.
     Frames(FrameWriter),
     /// To an SRT peer by several links.
-    Group(Group),
+    Group(Group, Fit),
     /// To no destination: this end only reads.
     None,
     /// To a QUIC peer, without SRT.
     #[cfg(feature = "quic")]
     Quic(punctual::quic::QuicConnection),
+    /// To a UDP socket, in RTP packets.
+    Rtp(RtpWriter),
     /// To an SRT peer.
-    Srt(Socket),
+    Srt(Socket, Fit),
     /// To a UDP socket.
     Udp(DatagramWriter),
 }
@@ -38,7 +43,48 @@ impl Writer {
     pub(crate) fn srt(socket: Socket) -> Self {
         match socket.info().framing {
             true => Self::Frames(FrameWriter::new(socket)),
-            false => Self::Srt(socket),
+            false => {
+                let fit = Fit::new(socket.peer_addr().to_string());
+                Self::Srt(socket, fit)
+            }
+        }
+    }
+
+    /// A writer to a group.
+    pub(crate) fn group(group: Group) -> Self {
+        let fit = Fit::new("the group".to_owned());
+        Self::Group(group, fit)
+    }
+
+    /// Another writer to the same SRT peer; `None` for other destinations.
+    pub(crate) fn again(&self) -> Option<Self> {
+        match self {
+            Self::Frames(writer) => Some(Self::Frames(writer.again())),
+            Self::Group(group, fit) => Some(Self::Group(group.clone(), fit.again())),
+            Self::Srt(socket, fit) => Some(Self::Srt(socket.clone(), fit.again())),
+            _ => None,
+        }
+    }
+
+    /// Counts the messages here that are too long for the connection and not sent.
+    pub(super) fn count_in(&mut self, traffic: &Arc<Traffic>) {
+        if let Some(fit) = self.fit() {
+            fit.count_in(traffic);
+        }
+    }
+
+    /// The messages come from a stream of bytes, so that they may be cut anywhere.
+    pub(super) fn cut_anywhere(&mut self) {
+        if let Some(fit) = self.fit() {
+            fit.cut_anywhere();
+        }
+    }
+
+    fn fit(&mut self) -> Option<&mut Fit> {
+        match self {
+            Self::Group(_, fit) | Self::Srt(_, fit) => Some(fit),
+            Self::Rtp(writer) => Some(writer.fit()),
+            _ => None,
         }
     }
 
@@ -51,42 +97,14 @@ impl Writer {
             Self::Bytes(writer) => writer.write(&mut payloads(batch)).await?,
             Self::File(recording) => recording.write(&mut payloads(batch)).await?,
             Self::Frames(writer) => writer.write(batch).await?,
-            Self::Group(group) => {
-                while let Some(message) = batch.front() {
-                    let message: Outgoing = message.clone().into();
-                    let Outgoing { payload, options } = message.clone();
-                    match group.send_with(payload, options).await {
-                        Ok(()) => {}
-                        Err(Error::Size { max, .. }) => {
-                            for Outgoing { payload, options } in fit(message, max) {
-                                group.send_with(payload, options).await?;
-                            }
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
-                    batch.pop_front();
-                }
-            }
+            Self::Group(group, fit) => write_to_group(group, fit, batch).await?,
             Self::None => batch.clear(),
-            Self::Srt(socket) => {
-                while !batch.is_empty() {
-                    match socket.send_many(batch).await {
-                        Ok(_) => {}
-                        Err(Error::Size { max, .. }) => {
-                            let Some(message) = batch.pop_front() else { break };
-                            let mut pieces = fit(message.into(), max);
-                            while !pieces.is_empty() {
-                                socket.send_many(&mut pieces).await?;
-                            }
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-            }
+            Self::Srt(socket, fit) => write_to_socket(socket, fit, batch).await?,
             #[cfg(feature = "quic")]
             Self::Quic(connection) => {
                 crate::endpoint::quic_messages::write(connection, &mut payloads(batch)).await?;
             }
+            Self::Rtp(writer) => writer.write(batch).await?,
             Self::Udp(writer) => writer.write(&mut payloads(batch)).await?,
         }
         Ok(())
@@ -94,6 +112,9 @@ impl Writer {
 
     /// Ends the stream in good order: buffered messages are still sent.
     pub(crate) async fn close(&mut self) {
+        if let Some(fit) = self.fit() {
+            fit.finish();
+        }
         let closed = match self {
             Self::Bytes(writer) => writer.shutdown().await,
             Self::File(recording) => recording.shutdown().await,
@@ -101,11 +122,11 @@ impl Writer {
                 writer.close().await;
                 Ok(())
             }
-            Self::Srt(socket) => {
+            Self::Srt(socket, _) => {
                 socket.close().await;
                 Ok(())
             }
-            Self::Group(group) => {
+            Self::Group(group, _) => {
                 group.close().await;
                 Ok(())
             }
@@ -114,7 +135,7 @@ impl Writer {
                 connection.close().await;
                 Ok(())
             }
-            Self::None | Self::Udp(_) => Ok(()),
+            Self::None | Self::Rtp(_) | Self::Udp(_) => Ok(()),
         };
         if let Err(error) = closed {
             tracing::debug!("closing: {error}");
@@ -122,19 +143,79 @@ impl Writer {
     }
 }
 
-/// The parts of a message that is too long for a connection with payloads of at most `max` bytes: a
-/// transport stream is cut between its packets, and other messages are left out with a warning.
-fn fit(message: Outgoing, max: usize) -> VecDeque<Outgoing> {
-    let Outgoing { payload, options } = message;
-    match cut_message(&payload, max) {
-        Some(pieces) => pieces.map(|payload| Outgoing { payload, options }).collect(),
-        None => {
-            let size = payload.len();
-            tracing::warn!(
-                "a message of {size} bytes is left out: this connection carries at most {max}"
-            );
-            VecDeque::new()
+/// Writes all of `batch`, with messages cut to what the connection carries. Cancel safe.
+async fn write_to_socket<M>(
+    socket: &Socket,
+    fit: &mut Fit,
+    batch: &mut VecDeque<M>,
+) -> Result<(), Failure>
+where
+    M: Clone + Into<Outgoing>,
+{
+    loop {
+        let sent = match fit.parts() {
+            parts if !parts.is_empty() => socket.send_many(parts).await,
+            _ if batch.is_empty() => return Ok(()),
+            _ if fit.is_open() => {
+                take_next(fit, batch);
+                continue;
+            }
+            _ => socket.send_many(batch).await,
+        };
+        check_size(sent.map(drop), fit, batch)?;
+    }
+}
+
+/// The same for a group.
+async fn write_to_group<M>(
+    group: &Group,
+    fit: &mut Fit,
+    batch: &mut VecDeque<M>,
+) -> Result<(), Failure>
+where
+    M: Clone + Into<Outgoing>,
+{
+    loop {
+        let is_part = !fit.parts().is_empty();
+        let next: Option<Outgoing> = match fit.parts().front() {
+            Some(part) => Some(part.clone()),
+            None => batch.front().cloned().map(M::into),
+        };
+        let Some(Outgoing { payload, options }) = next else { return Ok(()) };
+        if !is_part && fit.is_open() {
+            take_next(fit, batch);
+            continue;
         }
+        match group.send_with(payload, options).await {
+            Ok(()) if is_part => drop(fit.parts().pop_front()),
+            Ok(()) => drop(batch.pop_front()),
+            sent => check_size(sent, fit, batch)?,
+        }
+    }
+}
+
+/// After a message that was too long, cuts it and those like it.
+fn check_size<M: Into<Outgoing>>(
+    sent: Result<(), Error>,
+    fit: &mut Fit,
+    batch: &mut VecDeque<M>,
+) -> Result<(), Failure> {
+    match sent {
+        Err(Error::Size { max, .. }) => {
+            let was_part = !fit.parts().is_empty();
+            fit.limit(max);
+            if !was_part {
+                take_next(fit, batch);
+            }
+            Ok(())
+        }
+        sent => Ok(sent?),
+    }
+}
+
+fn take_next<M: Into<Outgoing>>(fit: &mut Fit, batch: &mut VecDeque<M>) {
+    if let Some(message) = batch.pop_front() {
+        fit.take(message.into(), !batch.is_empty());
     }
 }
 

@@ -131,10 +131,10 @@ impl Live {
     }
 
     fn add_to_totals(&self, watched: &Watched) {
-        let unrecovered = watched
-            .socket
-            .as_ref()
-            .map_or(0, |socket| Figures::of(&socket.statistics(), watched.way).unrecovered);
+        let unrecovered = match &watched.socket {
+            Some(socket) => Figures::of(&socket.statistics(), watched.way).unrecovered,
+            None => watched.traffic.lost().map_or(0, |(lost, _)| lost),
+        };
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let traffic = &watched.traffic;
         totals[watched.way as usize].add(traffic.messages(), traffic.bytes(), unrecovered);
@@ -207,6 +207,9 @@ impl Watched {
             DisplayDuration(time),
             Bitrate::of(bytes, time),
         );
+        if let Some((lost, late)) = self.traffic.lost() {
+            let _ = write!(text, "; lost {lost}, came twice or too late {late}");
+        }
         if let Some(socket) = &self.socket {
             let figures = Figures::of(&socket.statistics(), self.way);
             let _ = write!(
@@ -225,6 +228,11 @@ impl Watched {
             for link in socket.links_in_all() {
                 let _ = write!(text, "; {}", links::summary(&link, time, self.way));
             }
+        }
+        let (messages, bytes) = self.traffic.unsent();
+        if bytes > 0 {
+            let bytes = DisplayBytes(bytes);
+            let _ = write!(text, "; not sent {messages} messages ({bytes:#})");
         }
         text
     }

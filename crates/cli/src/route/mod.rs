@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
 
 use crate::args::{EndOfRoute, Pace, RouteArgs, SlowDestination};
+use crate::endpoint::loops::check_loop;
 use crate::endpoint::{Connection, Opener, Pacing, Role, is_live, is_same_file};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
@@ -42,11 +43,18 @@ use viewers::Viewers;
 /// Runs the command until the stream has ended.
 pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure> {
     let (source, sinks) = openers(&args)?;
+    let stop = Stop::on_signals(args.duration());
+    let attempts = args.reconnect.then(|| stop.clone());
+    let sinks: Vec<Opener> =
+        sinks.into_iter().map(|sink| sink.with_attempts(attempts.clone())).collect();
+    for sink in &sinks {
+        check_loop(source.uri(), sink.uri()).await?;
+    }
     let grouped = std::iter::once(&source).chain(&sinks).any(Opener::is_grouped);
     let shared = Arc::new(Shared {
         stats: StatsFiles::open(&args.stats, grouped)?,
         live: Live::start(quiet || sinks.iter().all(|sink| is_terminal_output(sink.uri()))),
-        stop: Stop::on_signals(args.duration()),
+        stop,
         reconnect: args.reconnect,
         close_listener: args.close_listener,
         is_over: AtomicBool::new(false),
@@ -81,14 +89,21 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     if let Some(Pace::Rate(rate)) = pace {
         warnings::of_rate("--pace", rate);
     }
-    let pacing = Pacing { pace, repeat: args.repeat, to_live: destinations.iter().any(is_live) };
+    let pacing = Pacing {
+        pace,
+        repeat: args.repeat,
+        to_live: destinations.iter().any(is_live),
+        to_network: destinations.iter().any(is_network),
+    };
     let source = source.with_pacing(pacing).with_coalesce(args.coalesce);
     let source = source.with_gather(gather_for(&destinations));
     let source = resumed_source(source, &destinations, args);
-    let sinks = sinks
-        .into_iter()
-        .map(|sink| sink.with_coalesce(args.coalesce).with_existing(args.output_files.existing()));
-    Ok((source, sinks.collect()))
+    let sinks = sinks.into_iter().map(|sink| {
+        let sink = sink.with_source(source.uri()).with_coalesce(args.coalesce);
+        sink.with_existing(args.output_files.existing())
+    });
+    let sinks = sinks.collect();
+    Ok((source, sinks))
 }
 
 /// Carries the stream from the source to each sink.
@@ -118,10 +133,6 @@ async fn carry(
     let among = (sinks.len() > 1).then_some(args.end);
     let mut ends = JoinSet::new();
     let mut source = source;
-    let sinks = match shared.reconnect {
-        true => sinks.into_iter().map(|sink| sink.with_patience(shared.stop.clone())).collect(),
-        false => sinks,
-    };
     let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
     for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
         let name = opener.uri().clone();

@@ -195,7 +195,7 @@ impl Viewer {
         let end = connection.socket.clone()?;
         Some(Self {
             name: end.peer(),
-            writer: end.writer(),
+            writer: connection.writer.again()?,
             end,
             traffic: Arc::clone(&connection.traffic),
             queue: VecDeque::new(),

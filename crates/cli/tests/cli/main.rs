@@ -9,6 +9,7 @@
 mod byte_streams;
 mod callers;
 mod calling;
+mod datagrams;
 mod destinations;
 mod emulate;
 #[cfg(target_os = "linux")]

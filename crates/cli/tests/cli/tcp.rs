@@ -68,13 +68,13 @@ fn an_interface_or_an_address_is_where_a_connection_starts() {
         drop(stream);
         assert_eq!(route.end().stdout, b"hello");
     }
-    for (uri, expected) in [
-        (format!("tcp://{to}?adapter=nowhere0"), "no interface of that name"),
-        (format!("tcp://{to}?adapter=::1"), "another IP version"),
-        ("tcp://127.0.0.1:1?listen&adapter=127.0.0.2".to_owned(), "has one address"),
+    for (uri, code, expected) in [
+        (format!("tcp://{to}?adapter=nowhere0"), 1, "no interface of that name"),
+        (format!("tcp://{to}?adapter=::1"), 2, "another IP version"),
+        ("tcp://127.0.0.1:1?listen&adapter=127.0.0.2".to_owned(), 2, "has one address"),
     ] {
         let ended = run(&["route", &uri, "-"], b"");
-        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
         assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
 }
