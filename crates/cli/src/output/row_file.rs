@@ -203,3 +203,81 @@ fn is_named_pipe(_: &Metadata) -> bool {
 
 /// More than any header has.
 const LONGEST_LINE: u64 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::Kind;
+    use super::*;
+
+    /// A file of rows under the header `a,b`, which had this text before.
+    struct Bench {
+        folder: tempfile::TempDir,
+        rows: RowFile,
+    }
+
+    impl Bench {
+        fn new(before: &str) -> Self {
+            let folder = tempfile::tempdir().expect("there is a folder");
+            let path = folder.path().join("rows.csv");
+            std::fs::write(&path, before).expect("it can be written");
+            let rows = RowFile::open(&path, Columns::Csv("a,b".into()), "rows.csv");
+            Self { folder, rows: rows.expect("it is ours") }
+        }
+
+        fn write(&mut self, row: &str) {
+            let piece = Piece { kind: Kind::Row, text: format!("{row}\n").into_bytes() };
+            self.rows.write(&piece, 0).expect("there is room");
+        }
+
+        fn text(&self, name: &str) -> String {
+            std::fs::read_to_string(self.folder.path().join(name)).expect("it is there")
+        }
+
+        fn rename(&self, from: &str, to: &str) {
+            let path = |name| self.folder.path().join(name);
+            std::fs::rename(path(from), path(to)).expect("it can be renamed");
+        }
+    }
+
+    #[test]
+    fn a_row_begins_a_line_also_behind_one_that_was_cut() {
+        let mut bench = Bench::new("a,b\n1,2\n3");
+        bench.write("5,6");
+        assert_eq!(bench.text("rows.csv"), "a,b\n1,2\n3\n5,6\n");
+    }
+
+    #[test]
+    fn a_renamed_file_gets_one_more_row_before_a_new_one_is_made() {
+        let mut bench = Bench::new("");
+        bench.write("1,2");
+        bench.rename("rows.csv", "old.csv");
+        ["3,4", "5,6"].into_iter().for_each(|row| bench.write(row));
+        assert_eq!(bench.text("old.csv"), "a,b\n1,2\n3,4\n");
+        assert_eq!(bench.text("rows.csv"), "a,b\n5,6\n");
+    }
+
+    #[test]
+    fn a_file_of_somebody_that_takes_the_name_is_kept() {
+        let mut bench = Bench::new("a,b\n");
+        bench.rename("rows.csv", "old.csv");
+        std::fs::write(bench.folder.path().join("rows.csv"), "mine\n").expect("it can be written");
+        ["1,2", "3,4"].into_iter().for_each(|row| bench.write(row));
+        bench.rows.reopen();
+        bench.write("5,6");
+        assert_eq!(bench.text("rows.csv"), "mine\n");
+        assert_eq!(bench.text("old.csv"), "a,b\n1,2\n3,4\n5,6\n");
+    }
+
+    #[test]
+    fn rows_of_statistics_as_json_are_recognised() {
+        let folder = tempfile::tempdir().expect("there is a folder");
+        let path = folder.path().join("rows");
+        let is_ours = |text: &str| {
+            std::fs::write(&path, text).expect("it can be written");
+            RowFile::open(&path, Columns::Json, "rows").is_ok()
+        };
+        assert!(is_ours("{\"sid\":7,\"timepoint\":\"now\"}\n"));
+        assert!(is_ours("{\"ConnStats\":{\"Timepoint\":\"now\",\"SocketID\":7}}\n"));
+        assert!(!is_ours("{\"name\":\"punctual\"}\n") && !is_ours("a,b\n"));
+    }
+}

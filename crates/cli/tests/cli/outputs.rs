@@ -144,11 +144,22 @@ fn scenarios(place: Place) -> Vec<Scenario> {
     let code = if let Place::Full = place { 1 } else { 0 };
     all.push(Scenario { mute, receiver: Some(receiver), sender: Some(send(from)), code });
 
-    let from = free_port();
-    let uri = format!("srt://127.0.0.1:{from}?mode=listener");
-    let args = ["receive", &uri, "--enable-metrics", "--metricsfreq", "20ms", "--printmsg", "-vv"];
+    let [from, to] = [free_port(), free_port()];
+    let [from_uri, to_uri] = [from, to].map(|port| format!("srt://127.0.0.1:{port}?mode=listener"));
+    let args = [&["route", &from_uri, &to_uri, "--viewers", "2"], &talk[..]].concat();
     let mute = Mute::start(place, &args);
-    all.push(Scenario { mute, receiver: None, sender: Some(send(from)), code: 0 });
+    let viewer = format!("srt://127.0.0.1:{to}?conntimeo=20s");
+    let receiver = Some(Program::start(&["receive", &viewer, "--enable-metrics"]));
+    all.push(Scenario { mute, receiver, sender: Some(send(from)), code: 0 });
+
+    let measure = ["--enable-metrics", "--metricsfreq", "20ms", "--printmsg", "-vv"];
+    for reconnect in [&[][..], &["--reconnect"]] {
+        let from = free_port();
+        let uri = format!("srt://127.0.0.1:{from}?mode=listener");
+        let args = [&["receive", &uri], &measure[..], reconnect].concat();
+        let mute = Mute::start(place, &args);
+        all.push(Scenario { mute, receiver: None, sender: Some(send(from)), code: 0 });
+    }
     all
 }
 
