@@ -121,8 +121,9 @@ typedef struct SRT_MsgCtrl_ {
     int msgttl;       /* send: ms after which an unsent message is dropped; -1: never */
     int inorder;      /* send: 1 to keep the order of messages; unused in live mode */
     int boundary;     /* unused, 0 */
-    int64_t srctime;  /* us on the clock of srt_time_now(). Send: the origin time, 0 for now.
-                         Receive: the time at which the message is due; for live mode only */
+    int64_t srctime;  /* us on the clock of srt_time_now(). Send: the origin time, 0 for now;
+                         it may be up to a minute ahead. Receive: the time at which the message is
+                         due; for live mode only */
     int32_t pktseq;   /* out: the sequence number of the first packet that was sent, or of the
                          last packet that was received */
     int32_t msgno;    /* out: the message number. Send: also in, -1 for the next one */
