@@ -223,6 +223,8 @@ fn copies_are_sent_up_to_the_ceiling() {
     let spending = with(0.0, 0.08);
     assert!((0.075..0.0805).contains(&spending.overhead), "{spending:?}");
     assert!(spending.unrecovered * 1.5 < saving.unrecovered, "{spending:?} {saving:?}");
+    let starving = with(0.0, 0.02);
+    assert!((0.02..0.028).contains(&starving.overhead), "not only copies: {starving:?}");
     let aiming = with(1e-3, 0.5);
     assert!((2e-5..1e-3).contains(&aiming.unrecovered), "{aiming:?}");
     assert!((0.08..0.12).contains(&aiming.overhead), "no more than the target needs: {aiming:?}");

@@ -32,7 +32,7 @@ const ABOVE_BOUND: f64 = 0.1;
 /// It sends as many copies as the target for unrecovered packets needs, within a limit. With p the
 /// share of lost packets, it retransmits no more than p / (1 - p) and a tenth of p if a second
 /// round of NAK and retransmission fits, and no more than the aggressive algorithm if only one
-/// round fits. A ceiling replaces both limits. No copies are sent while the round-trip time shows a
+/// round fits. A ceiling replaces both limits, and beyond it nothing is retransmitted. No copies are sent while the round-trip time shows a
 /// queue on the path: while it exceeds the least one of ten minutes by four times its variance.
 #[derive(Debug)]
 pub struct Deadline {
@@ -63,9 +63,10 @@ impl Deadline {
         }
     }
 
-    /// A policy that sends as many copies as the target needs, within the ceiling if there is one.
-    pub(super) fn without_limit(ceiling: Option<f64>) -> Self {
-        let limit = ceiling.map_or(Limit::None, Limit::Ceiling);
+    /// A policy that gives no packet up. It sends as many copies as the target needs, within the
+    /// ceiling if there is one.
+    pub(super) fn for_reliable(ceiling: Option<f64>) -> Self {
+        let limit = ceiling.map_or(Limit::None, Limit::CopiesUpTo);
         Self { allowance: Allowance::new(limit), ..Self::new(None, None) }
     }
 
@@ -170,6 +171,9 @@ impl RetransmitPolicy for Deadline {
             let was_last = is_last_round(left.saturating_add(now - last), view);
             return if is_last && !was_last { self.repeat(left, view) } else { Decision::Suppress };
         }
+        if !self.allowance.permits() {
+            return Decision::Suppress;
+        }
         self.answered(packet, left, view);
         if !is_last || self.queue.sees_a_queue(rtt) {
             return Decision::ONCE;
@@ -203,6 +207,8 @@ struct Allowance {
 enum Limit {
     /// This number of retransmissions for each original.
     Ceiling(f64),
+    /// The same, but only copies are limited.
+    CopiesUpTo(f64),
     /// By the lost originals: [`Deadline::allowance`].
     Losses,
     /// No limit but that of the copies of one retransmission.
@@ -224,7 +230,7 @@ impl Allowance {
 
     /// Originals were sent.
     fn originals(&mut self, packets: u64) {
-        if let Limit::Ceiling(ceiling) = self.limit {
+        if let Limit::Ceiling(ceiling) | Limit::CopiesUpTo(ceiling) = self.limit {
             self.add(ceiling * packets as f64);
         }
     }
@@ -235,6 +241,11 @@ impl Allowance {
         if matches!(self.limit, Limit::Losses) {
             self.add(Deadline::allowance(view.loss, view.rtt, only_round));
         }
+    }
+
+    /// Whether a packet may be retransmitted at all: that of a burst may be, ahead of its originals.
+    const fn permits(&self) -> bool {
+        !matches!(self.limit, Limit::Ceiling(_)) || self.balance >= 1.0 - Self::MOST
     }
 
     /// A retransmission was sent.

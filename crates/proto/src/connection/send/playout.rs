@@ -31,10 +31,11 @@ const MOST: f64 = 0.1;
 
 impl Playout {
     /// A policy with this mean time between two glitches, and this ceiling, packets that may be
-    /// retransmitted for each original; `None` for as many as the mean time needs.
+    /// retransmitted for each original before it sends no copies; `None` for as many copies as the
+    /// mean time needs.
     pub(super) fn new(glitch_target: Duration, ceiling: Option<f64>) -> Self {
         let rate = PacketRate { per_second: FIRST_RATE, ..PacketRate::default() };
-        let mut policy = Self { deadline: Deadline::without_limit(ceiling), glitch_target, rate };
+        let mut policy = Self { deadline: Deadline::for_reliable(ceiling), glitch_target, rate };
         policy.follow_rate();
         policy
     }
