@@ -73,9 +73,15 @@ statistics! {
         /// its retransmission counts again \[pktSndLoss\].
         packets_send_lost: u64,
         /// Total: packets that the sender dropped as too late or past their TTL \[pktSndDrop\].
+        /// Their acknowledgement had not arrived; the receiver may have them.
         packets_send_dropped: u64,
         /// Total: bytes of packets that the sender dropped \[byteSndDrop\].
         bytes_send_dropped: u64,
+        /// Total: packets that the peer never delivers, by its ACKs: its `packets_receive_dropped`.
+        /// Only peers of this implementation report them.
+        packets_peer_dropped: u64,
+        /// Total: ACKs that reported these packets; 0 if the peer does not report them.
+        peer_drop_reports: u64,
         /// Total: full and small ACKs received that acknowledged more packets \[pktRecvACK\].
         acks_received: u64,
         /// Total: full and small ACKs that the peer has sent, by the number of the newest received.
@@ -278,6 +284,11 @@ impl Statistics {
     /// The rate of all bytes sent over this interval, headers included \[mbpsSendRate\].
     pub fn send_rate(&self) -> Bitrate {
         Bitrate::of(self.bytes_sent, self.elapsed)
+    }
+
+    /// The packets sent that the receiver never delivers; `None` if it does not report them.
+    pub fn unrecovered_at_peer(&self) -> Option<u64> {
+        (self.peer_drop_reports > 0).then_some(self.packets_peer_dropped)
     }
 
     /// The rate of all bytes received over this interval, headers included \[mbpsRecvRate\].

@@ -56,14 +56,17 @@ pub struct AckRates {
     pub bytes_per_sec: Option<u32>,
 }
 
-/// The arrivals at a receiver, and the newest round trip. Not in the draft: the eighth and ninth
-/// word of a full ACK, which other implementations ignore.
+/// The arrivals at a receiver, the newest round trip, and the packets that it gave up. Not in the
+/// draft: the eighth to tenth word of a full ACK, which other implementations ignore.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AckArrivals {
     /// Data packets that arrived so far, originals, retransmissions and duplicates alike; wraps.
     pub packets: u32,
     /// The newest round-trip time, µs, not smoothed; 0 before the first.
     pub latest_rtt_us: u32,
+    /// Data packets that the receiver will never deliver; wraps. `None` from versions that do not
+    /// report them.
+    pub given_up: Option<u32>,
 }
 
 impl Ack {
@@ -125,9 +128,10 @@ impl Ack {
                     bytes_per_sec: more.first().map(|bytes| u32::from_be_bytes(*bytes)),
                 };
                 let arrivals = match *more {
-                    [_, packets, latest_rtt, ..] => Some(AckArrivals {
+                    [_, packets, latest_rtt, ref last @ ..] => Some(AckArrivals {
                         packets: u32::from_be_bytes(packets),
                         latest_rtt_us: u32::from_be_bytes(latest_rtt),
+                        given_up: last.first().map(|packets| u32::from_be_bytes(*packets)),
                     }),
                     _ => None,
                 };
@@ -158,6 +162,7 @@ impl Ack {
                 put_words(buffer, &[0]);
             }
             put_words(buffer, &[arrivals.packets, arrivals.latest_rtt_us]);
+            put_words(buffer, arrivals.given_up.as_slice());
         }
     }
 
@@ -165,7 +170,9 @@ impl Ack {
         match self {
             Self::Light { .. } => LIGHT_LEN,
             Self::Small { .. } => SMALL_LEN,
-            Self::Full { arrivals: Some(_), .. } => FULL_LEN + ARRIVALS_LEN,
+            Self::Full { arrivals: Some(arrivals), .. } => {
+                FULL_LEN + ARRIVALS_LEN + 4 * arrivals.given_up.as_slice().len()
+            }
             Self::Full { rates: AckRates { bytes_per_sec: None, .. }, .. } => FULL_UDT_LEN,
             Self::Full { .. } => FULL_LEN,
         }
@@ -216,7 +223,7 @@ mod tests {
             rates: rates(bytes),
             arrivals,
         };
-        let arrivals = AckArrivals { packets: 8, latest_rtt_us: 9 };
+        let arrivals = |given_up| Some(AckArrivals { packets: 8, latest_rtt_us: 9, given_up });
         let cases = [
             (1, Ack::Light { next: NEXT }),
             (4, small),
@@ -224,7 +231,9 @@ mod tests {
             (6, full(None, None)),
             (7, full(Some(7), None)),
             (8, full(Some(7), None)),
-            (9, full(Some(7), Some(arrivals))),
+            (9, full(Some(7), arrivals(None))),
+            (10, full(Some(7), arrivals(Some(10)))),
+            (11, full(Some(7), arrivals(Some(10)))),
         ];
         for (words, ack) in cases {
             assert_eq!(Ack::parse(NUMBER, &body(words)), Ok(ack), "{words} words");

@@ -213,8 +213,9 @@ fn ack() -> impl Strategy<Value = Ack> {
             bytes_per_sec,
         },
     );
-    let arrivals = any::<(u32, u32)>()
-        .prop_map(|(packets, latest_rtt_us)| AckArrivals { packets, latest_rtt_us });
+    let arrivals = (any::<u32>(), any::<u32>(), option::of(any::<u32>())).prop_map(
+        |(packets, latest_rtt_us, given_up)| AckArrivals { packets, latest_rtt_us, given_up },
+    );
     let number = any::<u32>().prop_map(AckNo::new);
     let report = (rates, option::of(arrivals));
     (seq_no(), number, option::of((link, option::of(report)))).prop_map(|(next, number, rest)| {

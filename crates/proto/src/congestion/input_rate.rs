@@ -52,6 +52,13 @@ impl InputRate {
         self.rate
     }
 
+    /// The rate of the first period, of which a tenth of a second or more has passed; `None`
+    /// otherwise.
+    pub(crate) fn so_far(&self) -> Option<Bitrate> {
+        let period = self.period.as_ref().filter(|period| period.elapsed >= LONGEST_PAUSE)?;
+        Some(Bitrate::of(period.bytes, period.elapsed))
+    }
+
     /// Counts a packet of `bytes`, headers included.
     pub(crate) fn submit(&mut self, now: Instant, bytes: usize) {
         let period = self.period.get_or_insert(Period::new(now));

@@ -64,12 +64,20 @@ impl LiveControl {
         self.input.refuse();
     }
 
-    /// The input's rate, configured or measured; `None` before either is known.
+    /// The input's rate, configured or measured; `None` in its first 100 ms.
     pub(crate) fn input(&self) -> Option<Bitrate> {
         match self.input_bandwidth {
-            Bitrate::ZERO => self.input.measured().map(|rate| rate.max(self.min_input_bandwidth)),
+            Bitrate::ZERO => {
+                let rate = self.input.measured().or_else(|| self.input.so_far());
+                rate.map(|rate| rate.max(self.min_input_bandwidth))
+            }
             given => Some(given),
         }
+    }
+
+    /// The rate of this number of packets of mean size a second.
+    pub(crate) fn as_rate(&self, packets_per_sec: u32) -> Bitrate {
+        Bitrate::from_bytes_per_sec(u64::from(packets_per_sec) * (self.mean_size / 128))
     }
 
     /// A packet of `bytes`, headers included, is sent.

@@ -227,6 +227,15 @@ impl Controller {
         }
     }
 
+    /// The rate of this number of packets of mean size a second; `None` for files, whose
+    /// retransmissions need no such rate.
+    pub(crate) fn as_rate(&self, packets_per_sec: Option<u32>) -> Option<Bitrate> {
+        match self {
+            Self::Live(live) => packets_per_sec.map(|packets| live.as_rate(packets)),
+            Self::Other(_) => None,
+        }
+    }
+
     /// The input's rate, configured or measured; `None` for files, which have none.
     pub(crate) fn input(&self) -> Option<Bitrate> {
         match self {

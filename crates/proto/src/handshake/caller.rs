@@ -124,7 +124,9 @@ impl Caller {
         }
         let preferred = KeyLength::from_field(answer.encryption);
         let mut offer = Box::new(Offer::new(config, preferred, &mut self.chance));
-        offer.blocks.group = self.membership().map(|membership| membership.extension);
+        if let Some(membership) = self.membership() {
+            offer.join(membership.extension);
+        }
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request(Some(pace))
     }

@@ -169,6 +169,15 @@ impl Offer {
         }
     }
 
+    /// Makes the connection a link of a group. Packets that one link gives up may arrive over
+    /// another one, so that the links do not report them.
+    pub(crate) fn join(&mut self, group: GroupExtension) {
+        self.blocks.group = Some(group);
+        if let Some(hs) = &mut self.blocks.hs_req {
+            hs.flags = hs.flags.without(HsFlags::COUNTED_ARRIVALS);
+        }
+    }
+
     /// The encryption field of the handshake: some peers require that it agrees with the key
     /// message.
     pub(crate) fn encryption(&self) -> u16 {
@@ -389,8 +398,8 @@ fn negotiated(
     let cipher = crypt.as_ref().and_then(|crypt| crypt.cipher());
     let is_file = config.transmission() != Transmission::Live;
     let knows_deadline = is_file || offers_deadline(config) && can_time_naks(config);
-    let counted_arrivals = is_file && peer.flags.contains(HsFlags::COUNTED_ARRIVALS);
     let both_set = |flags| own_flags(config).contains(flags) && peer.flags.contains(flags);
+    let counted_arrivals = both_set(HsFlags::COUNTED_ARRIVALS);
     Negotiated {
         playout: playout(config, latency, counted_arrivals),
         latency,
@@ -500,9 +509,12 @@ fn own_flags(config: &Config) -> HsFlags {
         if config.timed_requests() {
             flags = flags | HsFlags::TIMED_REQUESTS;
         }
-    } else if can_time_naks(config) && config.timed_requests() {
-        flags = flags | HsFlags::TIMED_REQUESTS;
-        if offers_deadline(config) {
+    } else if config.timed_requests() {
+        flags = flags | HsFlags::COUNTED_ARRIVALS;
+        if can_time_naks(config) {
+            flags = flags | HsFlags::TIMED_REQUESTS;
+        }
+        if offers_deadline(config) && can_time_naks(config) {
             flags = flags | HsFlags::DEADLINE;
         }
     }

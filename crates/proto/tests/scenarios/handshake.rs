@@ -103,7 +103,7 @@ fn path_updates_are_offered_by_a_flag_and_granted_if_offered() {
         let record = pair.record();
         pair.connect(latency(120).with_path_update(ours), latency(120).with_path_update(theirs));
         let flags = |side| record.handshakes(side).pop().expect("a conclusion").2[72..76].to_vec();
-        let expected = |set: bool| [if set { 0x58 } else { 0x18 }, 0, 0, 0xBF];
+        let expected = |set: bool| [if set { 0x5C } else { 0x1C }, 0, 0, 0xBF];
         assert_eq!(flags(Side::Caller), expected(ours));
         assert_eq!(flags(Side::Listener), expected(ours && theirs));
     }

@@ -1,5 +1,7 @@
 //! Links that carry less than the stream for a while: retransmissions displace originals.
 
+use std::time::Duration;
+
 use punctual_netem::{LinkConfig, Loss, QueueLimit};
 use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth};
 use punctual_units::Bitrate;
@@ -24,6 +26,43 @@ fn collapse(config: Config, collapsed: Bitrate) -> (usize, u64) {
     pair.stream(Side::Caller, 2_500, MS(2));
     pair.run_for(SECS(3));
     (pair.delivered(Side::Caller).len(), pair.statistics(Side::Caller).packets_retransmitted)
+}
+
+/// A stream of 4 Mb/s over a round trip of 40 ms, on a link of 20 Mb/s that falls to 1 Mb/s for
+/// eight seconds.
+struct Fall {
+    /// Messages that were not delivered, of those submitted.
+    lost: usize,
+    /// The rates of originals and retransmissions in each second of the fall.
+    rates: Vec<Bitrate>,
+}
+
+impl Fall {
+    fn new(seed: u64, caller: Config, listener: Config) -> Self {
+        let link_of = |rate| {
+            let queue = QueueLimit::Time(MS(100));
+            LinkConfig::default()
+                .with_delay(MS(20))
+                .with_rate(Some(Bitrate::from_mbps(rate)))
+                .with_queue(queue)
+        };
+        let latency = caller.peer_latency();
+        let mut pair = Pair::new(seed, link_of(20), link_of(20));
+        pair.connect(caller, listener);
+        let second = |pair: &mut Pair| {
+            let before = pair.statistics(Side::Caller);
+            pair.stream(Side::Caller, 380, Duration::from_micros(2_632));
+            pair.statistics(Side::Caller).since(&before).send_rate()
+        };
+        (0..4).for_each(|_| _ = second(&mut pair));
+        pair.set_link(Side::Caller, link_of(1));
+        let rates = (0..8).map(|_| second(&mut pair)).collect();
+        pair.set_link(Side::Caller, link_of(20));
+        (0..6).for_each(|_| _ = second(&mut pair));
+        pair.run_for(latency + SECS(1));
+        let delivered = pair.delivered(Side::Caller).len();
+        Self { lost: pair.caller.sent.len() - delivered, rates }
+    }
 }
 
 fn limited(ms: u64, algorithm: RetransmitAlgorithm) -> Config {
@@ -82,5 +121,32 @@ fn the_automatic_budget_allows_recovery_from_an_outage() {
         }
         pair.run_for(SECS(1));
         pair.assert_complete(Side::Caller);
+    }
+}
+
+/// A listener of another program neither reports arrivals nor has NAK timers.
+#[test]
+fn a_falling_link_gets_no_storm_and_loses_hardly_more_than_in_one() {
+    for ms in [1_000, 4_000] {
+        for to_punctual in [true, false] {
+            let caller = latency(ms);
+            let listener = latency(ms).with_timed_requests(to_punctual);
+            let stormy =
+                caller.clone().with_max_retransmit_bandwidth(RetransmitBandwidth::Unlimited);
+            let sum = |caller: &Config| {
+                let falls = [1, 2, 3].map(|seed| Fall::new(seed, caller.clone(), listener.clone()));
+                let lost: usize = falls.iter().map(|fall| fall.lost).sum();
+                let highest = falls.iter().flat_map(|fall| fall.rates.iter().copied()).max();
+                (lost, highest.expect("a second"))
+            };
+            let ((lost_in_storm, highest), (lost, calm)) = (sum(&stormy), sum(&caller));
+            let case = format!("{ms} ms, to ours {to_punctual}: {calm} instead of {highest}");
+            println!("{case}, {lost} lost instead of {lost_in_storm}");
+            // Originals, the first retransmissions of three fourths of them, and further ones.
+            let most = if to_punctual { 10 } else { 13 };
+            assert!(calm <= Bitrate::from_mbps(most), "{case}");
+            assert!(highest > Bitrate::from_mbps(20), "too easy: {case}");
+            assert!(lost * 100 <= lost_in_storm * 104, "{case}: {lost} of {lost_in_storm}");
+        }
     }
 }

@@ -27,8 +27,8 @@ impl HsFlags {
     pub const RESUME: Self = Self(0x0100_0000);
     /// Keeps the boundaries of messages in a stream of bytes by a frame around each.
     pub const FRAMES: Self = Self(0x0200_0000);
-    /// Reports in its ACKs how many packets have arrived, and reads such reports; only for files
-    /// and streams of bytes.
+    /// Reports in its ACKs how many packets have arrived and how many it gave up, and reads such
+    /// reports.
     pub const COUNTED_ARRIVALS: Self = Self(0x0400_0000);
     /// Sends by deadlines: the peer shall ask for each lost packet by a clock of its own, each
     /// time by several copies of one report.

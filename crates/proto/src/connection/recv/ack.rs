@@ -4,6 +4,9 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::{AckNo, SeqNo};
 
+use crate::config::{Config, Transmission};
+use crate::handshake::Negotiated;
+
 /// Time between full ACKs (draft section 3.2.4).
 pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);
 /// The least number of packets between a full ACK and a light one.
@@ -32,8 +35,9 @@ pub(crate) struct AckState {
     light_due: bool,
     /// The room, in packets, that the last ACK reported.
     reported_room: u32,
-    /// Whether ACKs report arrivals, so that one is due also if only later packets have arrived.
-    reports_arrivals: bool,
+    reports: Reports,
+    /// The packets given up by the last full ACK.
+    reported_given_up: u32,
     /// The newest round-trip time; zero before the first.
     latest_rtt: Duration,
 }
@@ -53,10 +57,29 @@ pub(crate) enum AckKind {
     Small,
 }
 
+/// Whether ACKs report the packets that have arrived and those that were given up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reports {
+    Nothing,
+    /// Each full ACK does.
+    InEachAck,
+    /// Each full ACK does, and one is due also if only packets behind a missing one have arrived.
+    AtOnce,
+}
+
+impl Reports {
+    pub(crate) fn of(config: &Config, negotiated: &Negotiated) -> Self {
+        match (negotiated.peer.counted_arrivals, config.transmission()) {
+            (false, _) => Self::Nothing,
+            (true, Transmission::Live) => Self::InEachAck,
+            (true, _) => Self::AtOnce,
+        }
+    }
+}
+
 impl AckState {
-    /// For a connection that began at `now`, whose first packet is `isn`. `reports_arrivals`: ACKs
-    /// report the number of packets that have arrived.
-    pub(crate) const fn new(isn: SeqNo, now: Instant, reports_arrivals: bool) -> Self {
+    /// For a connection that began at `now`, whose first packet is `isn`.
+    pub(crate) const fn new(isn: SeqNo, now: Instant, reports: Reports) -> Self {
         Self {
             next_number: AckNo::FIRST,
             sent: VecDeque::new(),
@@ -66,7 +89,8 @@ impl AckState {
             packets: 0,
             light_due: false,
             reported_room: u32::MAX,
-            reports_arrivals,
+            reports,
+            reported_given_up: 0,
             latest_rtt: Duration::ZERO,
         }
     }
@@ -93,7 +117,7 @@ impl AckState {
     /// peer knows that already. An ACK is repeated if it has no ACKACK after `wait`.
     pub(crate) fn due(&self, now: Instant, next: SeqNo, wait: Duration) -> Option<Instant> {
         let (last, at) = self.last_sent;
-        let has_arrivals = self.reports_arrivals && self.packets > 0;
+        let has_arrivals = self.reports == Reports::AtOnce && self.packets > 0;
         if self.settled == Some(next) && !has_arrivals {
             return None;
         }
@@ -120,8 +144,15 @@ impl AckState {
         room > self.reported_room && room / 4 >= self.reported_room
     }
 
-    /// An ACK of `next` with this room is sent at `now`. Returns its number and kind.
-    pub(crate) fn send(&mut self, now: Instant, next: SeqNo, room: u32) -> (AckNo, AckKind) {
+    /// An ACK of `next` with this room is sent at `now`, after this total of packets was given up.
+    /// Returns its number and kind.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        next: SeqNo,
+        room: u32,
+        given_up: u32,
+    ) -> (AckNo, AckKind) {
         let number = self.next_number;
         self.next_number = number.next();
         if self.sent.len() >= REMEMBERED {
@@ -137,11 +168,14 @@ impl AckState {
         }
         self.reported_room = room;
         let kind = match self.last_full {
-            Some(last) if now < last + ACK_PERIOD => AckKind::Small,
+            Some(last) if now < last + ACK_PERIOD && given_up == self.reported_given_up => {
+                AckKind::Small
+            }
             _ => AckKind::Full,
         };
         if kind == AckKind::Full {
             self.last_full = Some(now);
+            self.reported_given_up = given_up;
         }
         (number, kind)
     }
@@ -168,7 +202,7 @@ impl AckState {
 
     /// The newest round-trip time, if ACKs report arrivals; zero before the first.
     pub(crate) fn reported_rtt(&self) -> Option<Duration> {
-        self.reports_arrivals.then_some(self.latest_rtt)
+        (self.reports != Reports::Nothing).then_some(self.latest_rtt)
     }
 }
 
@@ -181,10 +215,10 @@ mod tests {
     #[test]
     fn an_ack_is_repeated_after_the_timeout_until_it_is_acknowledged() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start, false);
+        let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
         assert_eq!(acks.due(start, SeqNo::new(0), WAIT), None, "nothing new");
         assert_eq!(acks.due(start, SeqNo::new(5), WAIT), Some(start + ACK_PERIOD));
-        let (number, kind) = acks.send(start, SeqNo::new(5), 100);
+        let (number, kind) = acks.send(start, SeqNo::new(5), 100, 0);
         assert_eq!((number, kind), (AckNo::FIRST, AckKind::Full));
         let repeat = start + WAIT;
         assert_eq!(acks.due(start, SeqNo::new(5), WAIT), Some(repeat));
@@ -199,10 +233,13 @@ mod tests {
     #[test]
     fn a_second_ack_within_ten_milliseconds_is_small() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start, false);
-        acks.send(start, SeqNo::new(5), 0);
+        let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
+        acks.send(start, SeqNo::new(5), 0, 0);
         assert!(acks.frees(3));
-        assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
+        assert_eq!(
+            acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3, 0).1,
+            AckKind::Small
+        );
         assert!(!acks.frees(11));
         assert!(acks.frees(12), "four times the reported room");
     }
@@ -210,9 +247,9 @@ mod tests {
     #[test]
     fn an_ack_that_tells_of_room_is_repeated_until_it_is_acknowledged() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start, false);
-        let (stalling, _) = acks.send(start, SeqNo::new(5), 0);
-        let (freeing, _) = acks.send(start, SeqNo::new(5), 3);
+        let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
+        let (stalling, _) = acks.send(start, SeqNo::new(5), 0, 0);
+        let (freeing, _) = acks.send(start, SeqNo::new(5), 3, 0);
         let repeat = Some(start + WAIT);
         assert_eq!(acks.due(start, SeqNo::new(5), WAIT), repeat);
         acks.acknowledged(start, stalling);
@@ -224,10 +261,11 @@ mod tests {
     #[test]
     fn ack_numbers_wrap_past_zero_and_still_measure_the_round_trip() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start, false);
+        let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
         acks.next_number = AckNo::new(0x7FFF_FFFE);
         let ms = |i: u32| start + Duration::from_millis(u64::from(i) * 10);
-        let numbers: Vec<AckNo> = (0..4).map(|i| acks.send(ms(i), SeqNo::new(i), 100).0).collect();
+        let numbers: Vec<AckNo> =
+            (0..4).map(|i| acks.send(ms(i), SeqNo::new(i), 100, 0).0).collect();
         assert_eq!(numbers, [0x7FFF_FFFE, 0x7FFF_FFFF, 1, 2].map(AckNo::new));
         for (i, number) in (0..4).zip(numbers) {
             let at = ms(i) + Duration::from_millis(21);
@@ -238,7 +276,7 @@ mod tests {
 
     #[test]
     fn light_acks_come_closer_as_the_room_shrinks() {
-        let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN, false);
+        let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN, Reports::Nothing);
         let mut lights = |room| {
             let counted = (0..6_400).filter(|_| {
                 acks.count_packet(room);

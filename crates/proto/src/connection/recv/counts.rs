@@ -62,6 +62,14 @@ impl Counts {
         }
     }
 
+    /// The total of packets that are never delivered, modulo 2^32.
+    pub(crate) const fn given_up(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "it wraps")]
+        {
+            self.dropped as u32
+        }
+    }
+
     pub(crate) fn arrived(&mut self, payload: usize, retransmitted: bool) {
         self.received += 1;
         self.bytes_received += payload as u64;

@@ -37,7 +37,7 @@ use punctual_wire::{
     Timestamp,
 };
 
-use self::ack::{AckKind, AckState};
+use self::ack::{AckKind, AckState, Reports};
 use self::announced_drops::AnnouncedDrops;
 use self::buffer::{Insert, Stored};
 use self::counts::Counts;
@@ -97,11 +97,7 @@ impl ReceiveHalf {
         Self {
             store: Store::new(config, negotiated, path),
             naks: NakScheduler::new(config, negotiated, now),
-            acks: AckState::new(
-                negotiated.fixed.receive_isn,
-                now,
-                negotiated.peer.counted_arrivals,
-            ),
+            acks: AckState::new(negotiated.fixed.receive_isn, now, Reports::of(config, negotiated)),
             link: LinkEstimate::new(),
             full_payload: config.payload_size(),
             overhead: path.properties.packet_overhead(),
@@ -456,7 +452,8 @@ impl ReceiveHalf {
     pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
         let next = self.store.buffer.acknowledged();
         let room = self.store.room();
-        let (number, kind) = self.acks.send(now, next, room);
+        let given_up = self.counts.given_up();
+        let (number, kind) = self.acks.send(now, next, room, given_up);
         self.counts.acks_sent += 1;
         let link = AckLink {
             rtt_us: micros(rtt.smoothed),
@@ -480,6 +477,7 @@ impl ReceiveHalf {
                 let arrivals = self.acks.reported_rtt().map(|latest_rtt| AckArrivals {
                     packets: self.counts.arrivals(),
                     latest_rtt_us: micros(latest_rtt),
+                    given_up: Some(given_up),
                 });
                 Ack::Full { number, next, link, rates, arrivals }
             }

@@ -16,6 +16,7 @@ pub(crate) mod pacer;
 mod peer_rates;
 mod playout;
 mod redundant_retransmits;
+mod repeats;
 mod retransmission;
 pub(crate) mod retransmit;
 mod retransmit_timer;
@@ -34,7 +35,7 @@ use punctual_wire::{
     Ack, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
-use self::budget::{Rates, RetransmitBudget};
+use self::budget::Rates;
 use self::buffer::SendBuffer;
 use self::counts::{BusyTime, SendCounts};
 use self::drop_request::DropRequests;
@@ -43,7 +44,7 @@ use self::mode::{LossRecovery, SendMode};
 use self::nak_filter::NakFilter;
 use self::pacer::Pacer;
 use self::peer_rates::PeerRates;
-use self::retransmission::{Retransmission, Situation};
+use self::retransmission::{RateLimits, Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
 use self::room_wait::RoomWait;
@@ -105,7 +106,6 @@ impl SendHalf {
     ) -> Self {
         let control = Controller::new(config, negotiated, overhead);
         let isn = negotiated.fixed.send_isn;
-        let budget = RetransmitBudget::of(config, negotiated);
         Self {
             mode: SendMode::new(config, negotiated),
             buffer: SendBuffer::new(isn, config.send_buffer().packets()),
@@ -119,7 +119,10 @@ impl SendHalf {
             control,
             timer: RetransmitTimer::new(now),
             naks: NakFilter::new(now),
-            retransmission: Retransmission::new(retransmit::policy(config, negotiated), budget),
+            retransmission: Retransmission::new(
+                retransmit::policy(config, negotiated),
+                RateLimits::of(config, negotiated),
+            ),
             drop_requests: DropRequests::default(),
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
@@ -134,7 +137,7 @@ impl SendHalf {
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
         self.mode = SendMode::new(config, negotiated);
         self.control.configure(config);
-        self.retransmission.set_budget(RetransmitBudget::of(config, negotiated));
+        self.retransmission.set_limits(RateLimits::of(config, negotiated));
         self.follow_control();
     }
 
@@ -370,7 +373,7 @@ impl SendHalf {
         // A peer without a measurement reports the initial estimate.
         let initial = Rtt::INITIAL.smoothed;
         let arrivals = ack.arrivals().filter(|_| self.mode.counted_arrivals);
-        self.peer_rates.count_arrivals(arrivals);
+        self.peer_rates.count_arrivals(now, arrivals);
         let reported = match arrivals {
             Some(arrivals) => Some(arrivals.latest_rtt_us).filter(|&rtt| rtt > 0),
             None => ack.link().map(|link| link.rtt_us),
@@ -522,6 +525,7 @@ impl SendHalf {
         self.retransmission.fill_statistics(self.counts.overhead(), statistics);
         self.counts.fill_statistics(statistics);
         self.flow.fill_statistics(statistics);
+        self.peer_rates.fill_statistics(statistics);
         statistics.naks_received = self.naks.received();
         statistics.send_busy = self.busy.total(now);
         statistics.send_period = self.control.get().period();
@@ -570,7 +574,9 @@ impl SendHalf {
             mode: self.mode,
             timer: &self.timer,
             originals: self.counts.originals(),
+            overhead: self.counts.overhead(),
             rates: rates(&self.control),
+            arriving: self.control.as_rate(self.peer_rates.arriving()),
         };
         if let Some(seq) = self.retransmission.choose(now, &mut self.buffer, &situation) {
             return Some((seq, true));

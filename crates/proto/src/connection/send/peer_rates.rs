@@ -8,6 +8,7 @@ use punctual_wire::{AckArrivals, AckRates, SeqNo};
 use super::inferred_arrivals::InferredArrivals;
 use crate::config::{Config, Transmission};
 use crate::handshake::Negotiated;
+use crate::statistics::Statistics;
 
 /// Packets that the peer must have acknowledged before its delivery rate counts. libsrt takes the
 /// median of the last 16 intervals between packets and begins with 16 intervals of a second each,
@@ -25,6 +26,9 @@ pub(super) struct PeerRates {
     capacity: u32,
     acknowledged: u32,
     arrived: Option<u32>,
+    /// The rate of these arrivals, for live streams.
+    arriving: ArrivalRate,
+    given_up: GivenUp,
     /// The arrivals at a peer that receives files and does not count.
     inferred: Option<Box<InferredArrivals>>,
 }
@@ -49,9 +53,24 @@ impl PeerRates {
         }
     }
 
-    /// Takes over the number of packets that have arrived, if the ACK has it.
-    pub(super) fn count_arrivals(&mut self, arrivals: Option<AckArrivals>) {
-        self.arrived = arrivals.map(|arrivals| arrivals.packets).or(self.arrived);
+    /// Takes over the numbers of packets that have arrived and were given up, if the ACK has them.
+    pub(super) fn count_arrivals(&mut self, now: Instant, arrivals: Option<AckArrivals>) {
+        let Some(arrivals) = arrivals else { return };
+        self.arrived = Some(arrivals.packets);
+        self.arriving.count(now, arrivals.packets);
+        if let Some(given_up) = arrivals.given_up {
+            self.given_up.report(given_up);
+        }
+    }
+
+    /// The packets a second that arrive at the peer; `None` if it does not report its arrivals.
+    pub(super) const fn arriving(&self) -> Option<u32> {
+        self.arriving.per_second()
+    }
+
+    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
+        statistics.packets_peer_dropped = self.given_up.total;
+        statistics.peer_drop_reports = self.given_up.reports;
     }
 
     /// The total of packets that have arrived at the peer, modulo 2^32; `None` if it does not
@@ -109,6 +128,57 @@ impl PeerRates {
     }
 }
 
+/// The total of packets that the peer gave up.
+#[derive(Debug, Default)]
+struct GivenUp {
+    total: u64,
+    /// The number of reports that said so.
+    reports: u64,
+}
+
+impl GivenUp {
+    /// The peer reported its total, modulo 2^32. A report that is lower by less than 2^31 is older
+    /// than another one.
+    const fn report(&mut self, total: u32) {
+        #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
+        let ahead = total.wrapping_sub(self.total as u32);
+        if ahead < 1 << 31 {
+            self.total += ahead as u64;
+        }
+        self.reports += 1;
+    }
+}
+
+/// The rate of the arrivals that the peer reports.
+#[derive(Debug, Default)]
+struct ArrivalRate {
+    /// The last report at which the rate was computed.
+    last: Option<(Instant, u32)>,
+    per_second: Option<u32>,
+}
+
+impl ArrivalRate {
+    /// The least time over which the rate is measured.
+    const WINDOW: Duration = Duration::from_millis(100);
+
+    fn count(&mut self, now: Instant, total: u32) {
+        let Some((at, before)) = self.last else {
+            self.last = Some((now, total));
+            return;
+        };
+        let time = now.saturating_since(at);
+        if time >= Self::WINDOW {
+            let packets = u128::from(total.wrapping_sub(before)) * 1_000_000_000 / time.as_nanos();
+            self.per_second = Some(u32::try_from(packets).unwrap_or(u32::MAX));
+            self.last = Some((now, total));
+        }
+    }
+
+    const fn per_second(&self) -> Option<u32> {
+        self.per_second
+    }
+}
+
 /// The mean after one more report; a report of 0 means that the peer does not know.
 const fn smoothed(mean: u32, reported: u32) -> u32 {
     match (mean, reported) {
@@ -143,6 +213,27 @@ mod tests {
         assert_eq!(peer.delivery(), 0, "a light ACK reports no rate");
         peer.handle_ack(64, rates(5_000, 1_000));
         assert_eq!(peer.delivery(), 5_000);
+    }
+
+    #[test]
+    fn packets_given_up_are_counted_beyond_32_bits_and_no_older_report_takes_them_back() {
+        let mut given_up = GivenUp::default();
+        for total in [7, u32::MAX / 2, u32::MAX, 2, 1] {
+            given_up.report(total);
+        }
+        assert_eq!((given_up.total, given_up.reports), ((1 << 32) + 2, 5));
+    }
+
+    #[test]
+    fn the_rate_of_arrivals_is_measured_over_a_tenth_of_a_second_at_least() {
+        let mut rate = ArrivalRate::default();
+        rate.count(Instant::from_millis(1_000), u32::MAX - 9);
+        rate.count(Instant::from_millis(1_050), 30);
+        assert_eq!(rate.per_second(), None);
+        rate.count(Instant::from_millis(1_100), 90);
+        assert_eq!(rate.per_second(), Some(1_000));
+        rate.count(Instant::from_millis(2_100), 190);
+        assert_eq!(rate.per_second(), Some(100));
     }
 
     #[test]
