@@ -27,6 +27,7 @@ pub(crate) async fn send(
         socket.write_all(Bytes::copy_from_slice(&buffer[..count])).await?;
         observer.observe(Event::Carried(count));
     }
+    reading.check_unchanged().map_err(failure)?;
     observer.observe(Event::Completed);
     Ok(())
 }
@@ -40,7 +41,7 @@ pub(crate) async fn receive(
 ) -> Result<(), Error> {
     let path = file_name(name, socket.stream_id())?;
     observer.observe(Event::Began(&path));
-    let mut incoming = match block_in_place(|| store.begin(&path, Prefix::default())) {
+    let mut incoming = match block_in_place(|| store.begin(&path, None, Prefix::default())) {
         Ok(incoming) => incoming,
         Err(error) => {
             refuse_rest(socket).await;
@@ -55,6 +56,11 @@ pub(crate) async fn receive(
                     refuse_rest(socket).await;
                     return Err(Error::CannotWrite { path, error, kept: None });
                 }
+            }
+            // A stranger that comes and leaves is no transfer of an empty file.
+            Err(punctual::Error::Closed(CloseReason::Peer)) if incoming.len() == 0 => {
+                incoming.discard();
+                return Err(Error::NothingCame);
             }
             Err(punctual::Error::Closed(CloseReason::Peer)) if !was_abandoned(socket) => break,
             Err(_) if was_abandoned(socket) => {

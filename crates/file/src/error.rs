@@ -63,7 +63,7 @@ pub enum Error {
     },
     /// A stream of bytes ended before its file did.
     #[error("{why}; the start of {path} is kept as {}, and the file must be sent again",
-        path.part_name())]
+        path.part_name(None))]
     StreamCutOff {
         /// The file.
         path: RelativePath,
@@ -86,6 +86,9 @@ pub enum Error {
         /// The reason.
         error: StoreError,
     },
+    /// The sender left before it had sent anything, so that this was no transfer.
+    #[error("the sender left before it had sent anything")]
+    NothingCame,
     /// Nothing names the file of a stream of bytes.
     #[error("the caller's stream ID does not say how the file is called; give it a name by --name")]
     NoName,
@@ -115,6 +118,8 @@ pub enum Side {
 pub struct Kept {
     /// The file.
     pub path: RelativePath,
+    /// The temporary name.
+    pub part: String,
     /// Whether the next transfer can go on behind these bytes.
     pub resumable: bool,
 }
@@ -148,8 +153,7 @@ impl fmt::Display for Side {
 
 impl Kept {
     fn in_words(&self) -> String {
-        let Self { path, resumable } = self;
-        let part = path.part_name();
+        let Self { path, part, resumable } = self;
         if *resumable {
             format!("; the start of {path} is kept as {part}, where the next transfer goes on")
         } else {

@@ -12,6 +12,8 @@ pub enum Event<'a> {
     Began(&'a RelativePath),
     /// Bytes of the file were received, or handed over to be sent.
     Carried(usize),
+    /// Bytes of a file that the receiver has were read, to compare them with the sender's.
+    Compared(usize),
     /// Bytes of the file need not be carried, because the receiver has them.
     Spared(u64),
     /// The file is complete at the receiver.

@@ -6,17 +6,22 @@
 //!
 //! | from the sender | |
 //! |---|---|
-//! | `Offer` | the next file: size and path. Offers are sent ahead of the files |
-//! | `Start` | the bytes from this offset on follow |
+//! | `Offer` | the next file: size, fingerprint and path. Offers are sent ahead of the files |
+//! | `Claim` | the SHA-256 of as many bytes of an offered file as the receiver has |
+//! | `Start` | the bytes of an offered file from this offset on follow |
 //! | `Data` | bytes of the file |
 //! | `End` | the end of the file: the SHA-256 of all of it |
-//! | `Skip` | nothing (more) of the file is sent: it is there already, or cannot be sent |
+//! | `Skip` | nothing (more) of an offered file is sent |
+//! | `Unsent` | a file that cannot be offered, and the reason |
 //! | `Finish` | there are no more files |
+//!
+//! Offers count from 0; the other messages name an offered file by its number.
 //!
 //! | from the receiver | |
 //! |---|---|
 //! | `Hello` | the first message: the language that the sender is to use |
-//! | `Answer` | to each offer in turn: the bytes that are there and their SHA-256, or a refusal |
+//! | `Answer` | to each offer in turn: the number of bytes that are there, or a refusal |
+//! | `Verdict` | to each claim in turn: whether the bytes that are there are the same |
 //! | `Done` | to each `End`: the file is complete, or the reason why it is not |
 //! | `Bye` | to `Finish` |
 //!
@@ -32,6 +37,14 @@ pub struct MalformedMessage;
 
 /// A SHA-256.
 pub type Digest = [u8; 32];
+
+/// The first eight bytes of the SHA-256 of a file's first [`SAMPLE`] bytes. It tells files apart at
+/// little cost: a receiver compares all bytes only where this is the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Fingerprint(pub [u8; 8]);
+
+/// Bytes of a file that its [`Fingerprint`] covers.
+pub const SAMPLE: u64 = 65_536;
 
 /// A piece of a file as srt-xtransmit sends it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -53,11 +66,22 @@ pub enum FromSender {
     Offer {
         /// Bytes of the file.
         size: u64,
+        /// The fingerprint of the file.
+        fingerprint: Fingerprint,
         /// Its path, unchecked.
         path: Bytes,
     },
-    /// The file that was offered first follows.
+    /// The digest of as many first bytes of this file as the receiver has.
+    Claim {
+        /// The number of the offer.
+        offer: u32,
+        /// The digest.
+        digest: Digest,
+    },
+    /// This file follows.
     Start {
+        /// The number of the offer.
+        offer: u32,
         /// The first byte that is sent: as many bytes of it as the receiver has, or 0.
         offset: u64,
     },
@@ -65,8 +89,15 @@ pub enum FromSender {
     Data(Bytes),
     /// The end of the file, with the SHA-256 of all of it.
     End(Digest),
-    /// Nothing more is sent of the current file, or nothing of the one that was offered first.
-    Skip(SkipReason),
+    /// Nothing is sent of this file, or nothing more.
+    Skip {
+        /// The number of the offer.
+        offer: u32,
+        /// The reason.
+        reason: SkipReason,
+    },
+    /// A file that is not offered, because it cannot be sent: its path and the reason, for people.
+    Unsent(String),
     /// There are no more files.
     Finish,
 }
@@ -74,12 +105,10 @@ pub enum FromSender {
 /// The reason for which a file is not sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SkipReason {
-    /// The receiver has it already.
-    Same,
-    /// The receiver has another file of its name, and keeps it.
-    Other,
     /// It cannot be read.
     Failed,
+    /// It changed while it was sent, so that the bytes that were sent may be of two versions.
+    Changed,
 }
 
 /// A message from the receiver of files.
@@ -89,6 +118,8 @@ pub enum FromReceiver {
     Hello(Language),
     /// The answer to an offer.
     Answer(Answer),
+    /// The answer to a claim: whether the bytes that are there have this digest.
+    Verdict(bool),
     /// The file whose end came is complete, or the reason why it is not.
     Done(Result<(), String>),
     /// Everything was received.
@@ -107,12 +138,10 @@ pub enum Language {
 /// The answer of a receiver to the offer of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Answer {
-    /// This number of the file's first bytes is there, with this digest; 0 if nothing is.
-    Part(u64, Digest),
-    /// A complete file of that name and size is there.
+    /// This number of the file's first bytes is there; 0 if nothing is.
+    Part(u64),
+    /// A complete file of that name, size and fingerprint is there.
     Whole {
-        /// The digest of the file that is there.
-        digest: Digest,
         /// Whether a file with another digest replaces it.
         replaces: bool,
     },
@@ -161,17 +190,29 @@ impl FromSender {
             0..=SEGMENT_FLAGS => Segment::parse(kind, message).map(Self::Segment),
             OFFER => {
                 let size = number(&mut message)?;
-                Ok(Self::Offer { size, path: message })
+                let fingerprint = Fingerprint(array(&mut message)?);
+                Ok(Self::Offer { size, fingerprint, path: message })
             }
-            START => Ok(Self::Start { offset: number(&mut message)? }),
+            CLAIM => {
+                let offer = offer(&mut message)?;
+                Ok(Self::Claim { offer, digest: array(&mut message)? })
+            }
+            START => {
+                let offer = offer(&mut message)?;
+                Ok(Self::Start { offer, offset: number(&mut message)? })
+            }
             DATA => Ok(Self::Data(message)),
-            END => digest(&mut message).map(Self::End),
-            SKIP => match message.first() {
-                Some(0) => Ok(Self::Skip(SkipReason::Same)),
-                Some(1) => Ok(Self::Skip(SkipReason::Other)),
-                Some(2) => Ok(Self::Skip(SkipReason::Failed)),
-                _ => Err(MalformedMessage),
-            },
+            END => array(&mut message).map(Self::End),
+            SKIP => {
+                let offer = offer(&mut message)?;
+                let reason = match message.first() {
+                    Some(0) => SkipReason::Failed,
+                    Some(1) => SkipReason::Changed,
+                    _ => return Err(MalformedMessage),
+                };
+                Ok(Self::Skip { offer, reason })
+            }
+            UNSENT => Ok(Self::Unsent(text(&message))),
             FINISH => Ok(Self::Finish),
             _ => Err(MalformedMessage),
         }
@@ -182,13 +223,20 @@ impl FromSender {
         let mut out = BytesMut::new();
         match self {
             Self::Segment(segment) => return segment.to_bytes(),
-            Self::Offer { size, path } => {
+            Self::Offer { size, fingerprint, path } => {
                 out.put_u8(OFFER);
                 out.put_u64(*size);
+                out.put_slice(&fingerprint.0);
                 out.put_slice(path);
             }
-            Self::Start { offset } => {
+            Self::Claim { offer, digest } => {
+                out.put_u8(CLAIM);
+                out.put_u32(*offer);
+                out.put_slice(digest);
+            }
+            Self::Start { offer, offset } => {
                 out.put_u8(START);
+                out.put_u32(*offer);
                 out.put_u64(*offset);
             }
             Self::Data(data) => {
@@ -200,14 +248,18 @@ impl FromSender {
                 out.put_u8(END);
                 out.put_slice(digest);
             }
-            Self::Skip(why) => out.put_slice(&[
-                SKIP,
-                match why {
-                    SkipReason::Same => 0,
-                    SkipReason::Other => 1,
-                    SkipReason::Failed => 2,
-                },
-            ]),
+            Self::Skip { offer, reason } => {
+                out.put_u8(SKIP);
+                out.put_u32(*offer);
+                out.put_u8(match reason {
+                    SkipReason::Failed => 0,
+                    SkipReason::Changed => 1,
+                });
+            }
+            Self::Unsent(problem) => {
+                out.put_u8(UNSENT);
+                out.put_slice(problem.as_bytes());
+            }
             Self::Finish => out.put_u8(FINISH),
         }
         out.freeze()
@@ -235,16 +287,17 @@ impl FromReceiver {
             ANSWER => {
                 let kind = message.split_to(usize::from(!message.is_empty()));
                 Ok(Self::Answer(match kind.first() {
-                    Some(0) => {
-                        let have = number(&mut message)?;
-                        Answer::Part(have, digest(&mut message)?)
-                    }
-                    Some(1) => Answer::Whole { digest: digest(&mut message)?, replaces: false },
-                    Some(2) => Answer::Whole { digest: digest(&mut message)?, replaces: true },
+                    Some(0) => Answer::Part(number(&mut message)?),
+                    Some(1) => Answer::Whole { replaces: false },
+                    Some(2) => Answer::Whole { replaces: true },
                     Some(3) => Answer::Refused(text(&message)),
                     _ => return Err(MalformedMessage),
                 }))
             }
+            VERDICT => match message.first() {
+                Some(same) => Ok(Self::Verdict(*same > 0)),
+                None => Err(MalformedMessage),
+            },
             DONE => match message.first() {
                 Some(0) => Ok(Self::Done(Ok(()))),
                 Some(_) => Ok(Self::Done(Err(text(&message[1..])))),
@@ -261,19 +314,18 @@ impl FromReceiver {
         match self {
             Self::Hello(Language::Segments) => out.put_slice(&[HELLO, 0]),
             Self::Hello(Language::Punctual) => out.put_slice(&[HELLO, 1]),
-            Self::Answer(Answer::Part(have, digest)) => {
+            Self::Answer(Answer::Part(have)) => {
                 out.put_slice(&[ANSWER, 0]);
                 out.put_u64(*have);
-                out.put_slice(digest);
             }
-            Self::Answer(Answer::Whole { digest, replaces }) => {
+            Self::Answer(Answer::Whole { replaces }) => {
                 out.put_slice(&[ANSWER, 1 + u8::from(*replaces)]);
-                out.put_slice(digest);
             }
             Self::Answer(Answer::Refused(why)) => {
                 out.put_slice(&[ANSWER, 3]);
                 out.put_slice(why.as_bytes());
             }
+            Self::Verdict(same) => out.put_slice(&[VERDICT, u8::from(*same)]),
             Self::Done(Ok(())) => out.put_slice(&[DONE, 0]),
             Self::Done(Err(why)) => {
                 out.put_slice(&[DONE, 1]);
@@ -286,12 +338,16 @@ impl FromReceiver {
 }
 
 fn number(message: &mut Bytes) -> Result<u64, MalformedMessage> {
-    let bytes = message.split_to_checked(8).ok_or(MalformedMessage)?;
-    Ok(u64::from_be_bytes(bytes.as_ref().try_into().map_err(|_| MalformedMessage)?))
+    array(message).map(u64::from_be_bytes)
 }
 
-fn digest(message: &mut Bytes) -> Result<Digest, MalformedMessage> {
-    let bytes = message.split_to_checked(32).ok_or(MalformedMessage)?;
+/// The number of an offer.
+fn offer(message: &mut Bytes) -> Result<u32, MalformedMessage> {
+    array(message).map(u32::from_be_bytes)
+}
+
+fn array<const LEN: usize>(message: &mut Bytes) -> Result<[u8; LEN], MalformedMessage> {
+    let bytes = message.split_to_checked(LEN).ok_or(MalformedMessage)?;
     bytes.as_ref().try_into().map_err(|_| MalformedMessage)
 }
 
@@ -326,6 +382,9 @@ const SKIP: u8 = 0x86;
 const FINISH: u8 = 0x87;
 const DONE: u8 = 0x88;
 const BYE: u8 = 0x89;
+const CLAIM: u8 = 0x8A;
+const VERDICT: u8 = 0x8B;
+const UNSENT: u8 = 0x8C;
 
 /// Most bytes of the other end's text that are shown.
 const LONGEST_TEXT: usize = 500;

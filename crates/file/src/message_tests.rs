@@ -36,28 +36,30 @@ fn from_sender() -> impl Strategy<Value = FromSender> {
     prop_oneof![
         (prop::option::of(path), any::<bool>(), bytes(100))
             .prop_map(|(path, last, data)| FromSender::Segment(Segment { path, last, data })),
-        (any::<u64>(), bytes(40)).prop_map(|(size, path)| FromSender::Offer { size, path }),
-        any::<u64>().prop_map(|offset| FromSender::Start { offset }),
+        (any::<u64>(), any::<[u8; 8]>().prop_map(Fingerprint), bytes(40))
+            .prop_map(|(size, fingerprint, path)| FromSender::Offer { size, fingerprint, path }),
+        any::<(u32, Digest)>().prop_map(|(offer, digest)| FromSender::Claim { offer, digest }),
+        any::<(u32, u64)>().prop_map(|(offer, offset)| FromSender::Start { offer, offset }),
         bytes(100).prop_map(FromSender::Data),
         any::<Digest>().prop_map(FromSender::End),
-        prop::sample::select(vec![SkipReason::Same, SkipReason::Other, SkipReason::Failed])
-            .prop_map(FromSender::Skip),
+        (any::<u32>(), prop::sample::select(vec![SkipReason::Failed, SkipReason::Changed]))
+            .prop_map(|(offer, reason)| FromSender::Skip { offer, reason }),
+        "[a-z ]{0,40}".prop_map(FromSender::Unsent),
         Just(FromSender::Finish),
     ]
 }
 
 fn from_receiver() -> impl Strategy<Value = FromReceiver> {
-    let whole = (any::<Digest>(), any::<bool>())
-        .prop_map(|(digest, replaces)| Answer::Whole { digest, replaces });
     let answer = prop_oneof![
-        (any::<u64>(), any::<Digest>()).prop_map(|(have, digest)| Answer::Part(have, digest)),
-        whole,
+        any::<u64>().prop_map(Answer::Part),
+        any::<bool>().prop_map(|replaces| Answer::Whole { replaces }),
         "[a-z ]{0,40}".prop_map(Answer::Refused),
     ];
     prop_oneof![
         Just(FromReceiver::Hello(Language::Segments)),
         Just(FromReceiver::Hello(Language::Punctual)),
         answer.prop_map(FromReceiver::Answer),
+        any::<bool>().prop_map(FromReceiver::Verdict),
         Just(FromReceiver::Done(Ok(()))),
         "[a-z ]{0,40}".prop_map(|why| FromReceiver::Done(Err(why))),
         Just(FromReceiver::Bye),
@@ -73,7 +75,7 @@ proptest! {
 
     /// Any bytes may come: they are refused, or read and written again.
     #[test]
-    fn any_bytes_are_read_or_refused(message in bytes(80), kind in 0u8..0x8C) {
+    fn any_bytes_are_read_or_refused(message in bytes(80), kind in 0u8..0x90) {
         let mut typed = vec![kind];
         typed.extend_from_slice(&message);
         for message in [message, typed.into()] {

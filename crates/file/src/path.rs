@@ -5,6 +5,8 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
+use crate::message::Fingerprint;
+
 /// The path of a file below a folder, as it is sent: UTF-8 with slashes between its parts, none of
 /// which leads out of the folder. The same rules hold on every system, so that each end accepts
 /// every path that the other one may send.
@@ -84,23 +86,33 @@ impl RelativePath {
         self.0.rsplit_once('/').map_or(&*self.0, |(_, name)| name)
     }
 
-    /// The name that the file has until it is complete: `.NAME.part`. A long name is cut to the
-    /// length that file systems allow, and a digest replaces the rest.
-    pub fn part_name(&self) -> String {
+    /// The name that the file has until it is complete: `.NAME.part`, or `.NAME.FINGERPRINT.part`
+    /// if its fingerprint is known. So a sender of another file with this name does not write into
+    /// the bytes that are kept of this one. A long name is cut to the length that file systems
+    /// allow, and a digest replaces the rest.
+    pub fn part_name(&self, fingerprint: Option<Fingerprint>) -> String {
+        let suffix = match fingerprint {
+            Some(Fingerprint(bytes)) => format!(".{}{PART_SUFFIX}", hexadecimal(&bytes)),
+            None => PART_SUFFIX.to_owned(),
+        };
         let name = self.name();
-        let room = MAX_NAME - 1 - PART_SUFFIX.len();
+        let room = MAX_NAME - 1 - suffix.len();
         if name.len() <= room {
-            return format!(".{name}{PART_SUFFIX}");
+            return format!(".{name}{suffix}");
         }
         let digest = Sha256::digest(name);
-        let digest: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hexadecimal(&digest[..8]);
         let mut end = room - 1 - digest.len();
         while !name.is_char_boundary(end) {
             end -= 1;
         }
         let start = &name[..end];
-        format!(".{start}~{digest}{PART_SUFFIX}")
+        format!(".{start}~{digest}{suffix}")
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Display for RelativePath {
@@ -148,16 +160,20 @@ mod tests {
         }
         let path = RelativePath::parse(b"a/b/c.ts").unwrap();
         assert!(path.folders().eq(["a", "b"]));
-        assert_eq!((path.name(), path.part_name().as_str()), ("c.ts", ".c.ts.part"));
+        assert_eq!((path.name(), path.part_name(None).as_str()), ("c.ts", ".c.ts.part"));
         assert_eq!(below(&path), Path::new("/target/a/b/c.ts"));
         assert_eq!(RelativePath::parse(b"c.ts").unwrap().folders().count(), 0);
     }
 
     #[test]
     fn a_long_name_has_a_temporary_one_that_is_not_too_long() {
-        let part = |name: &str| RelativePath::parse(name.as_bytes()).unwrap().part_name();
+        let path = |name: &str| RelativePath::parse(name.as_bytes()).unwrap();
+        let fingerprint = |number| Some(Fingerprint([number; 8]));
+        let part = |name: &str| path(name).part_name(fingerprint(0xA7));
         let long = |end: &str| format!("{}{end}", "a".repeat(255 - end.len()));
-        assert_eq!(part(&"a".repeat(249)).len(), 255);
+        assert_eq!(part("a"), ".a.a7a7a7a7a7a7a7a7.part");
+        assert_eq!(path(&"a".repeat(249)).part_name(None).len(), 255);
+        assert_ne!(part("a"), path("a").part_name(fingerprint(1)));
         assert_eq!(part(&long("1.ts")).len(), 255);
         assert_ne!(part(&long("1.ts")), part(&long("2.ts")));
         // Not cut within a letter.

@@ -12,6 +12,8 @@ pub struct Progress {
     pub done: u64,
     /// Bytes that were handed over or received.
     pub carried: u64,
+    /// Bytes that were compared since the last ones were handed over or received.
+    pub compared: u64,
     /// The path of the file that began last; empty before the first one.
     pub file: String,
     /// Files that are complete.
@@ -36,7 +38,9 @@ impl Progress {
             Event::Carried(bytes) => {
                 self.done += bytes as u64;
                 self.carried += bytes as u64;
+                self.compared = 0;
             }
+            Event::Compared(bytes) => self.compared += bytes as u64,
             Event::Spared(bytes) => self.done += bytes,
             Event::Completed => self.completed += 1,
             Event::Unchanged => self.unchanged += 1,
@@ -56,6 +60,7 @@ mod tests {
         let path = RelativePath::parse(b"a.ts").unwrap();
         let events = [
             Event::Began(&path),
+            Event::Compared(400),
             Event::Spared(400),
             Event::Carried(600),
             Event::Completed,

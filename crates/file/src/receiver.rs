@@ -1,17 +1,20 @@
 //! The receiver of files in messages.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use punctual::{CloseReason, SendOptions, Socket};
+use punctual_units::one_line;
 use tokio::task::block_in_place;
 
 use crate::error::{Error, Kept, Side};
 use crate::event::{Event, Observer};
 use crate::handover::refuse_rest;
-use crate::message::{Answer, Digest, FromReceiver, FromSender, Language, Segment, SkipReason};
+use crate::message::{
+    Answer, Digest, Fingerprint, FromReceiver, FromSender, Language, Segment, SkipReason,
+};
 use crate::path::RelativePath;
-use crate::sender::OFFERS_AHEAD;
-use crate::store::{Found, Incoming, Prefix, Store};
+use crate::sender::{OFFERS_AHEAD, OTHER_FILE};
+use crate::store::{Found, Incoming, Offer, Prefix, Store};
 
 /// Receives files until the sender has sent them all. A sender on Punctual is told to use
 /// `language`.
@@ -25,12 +28,18 @@ pub(crate) async fn receive(
         socket,
         store,
         observer,
-        offered: VecDeque::new(),
+        offered: BTreeMap::new(),
+        next_offer: 0,
         current: Current::Nothing,
         heard: Heard::Nothing,
     };
     if socket.info().path_update {
-        receiver.send_message(&FromReceiver::Hello(language)).await?;
+        match receiver.send_message(&FromReceiver::Hello(language)).await {
+            Err(Error::Connection(punctual::Error::Closed(CloseReason::Peer))) => {
+                return Err(Error::NothingCame);
+            }
+            sent => sent?,
+        }
     }
     loop {
         match socket.recv().await {
@@ -53,33 +62,43 @@ struct Receiver<'a, O> {
     socket: &'a Socket,
     store: &'a Store,
     observer: &'a O,
-    /// Files that were offered and not refused, in the order in which they will be sent.
-    offered: VecDeque<Offered>,
+    /// Files that were offered and are not settled, by the numbers of their offers.
+    offered: BTreeMap<u32, Offered>,
+    /// The number of the next offer.
+    next_offer: u32,
     current: Current,
     heard: Heard,
 }
 
 struct Offered {
-    path: RelativePath,
-    size: u64,
-    /// The bytes of the file that are there.
-    prefix: Prefix,
+    offer: Offer,
+    found: Found,
+    /// The bytes of the file that are there, once the sender has proven that they are its own.
+    prefix: Option<Prefix>,
+    was_claimed: bool,
 }
 
 /// The file whose bytes come at present.
 enum Current {
     Nothing,
-    /// A file, and its size if that is known.
-    File(RelativePath, Option<u64>, Incoming),
+    File(Arriving),
     /// A file that cannot be taken, and the reason.
     Dropped(String),
+}
+
+struct Arriving {
+    path: RelativePath,
+    /// The number of its offer, and its size; `None` if it comes in segments.
+    offer: Option<(u32, u64)>,
+    incoming: Incoming,
 }
 
 /// The kinds of messages that the sender has sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Heard {
-    /// Nothing, or segments alone.
     Nothing,
+    /// Segments alone.
+    Segments,
     /// Messages of the language of two Punctual ends.
     Punctual,
     /// The message that there are no more files.
@@ -98,25 +117,33 @@ impl<O: Observer> Receiver<'_, O> {
 
     async fn take_in(&mut self, message: FromSender) -> Result<(), Error> {
         self.heard = match (self.heard, &message) {
-            (Heard::Nothing, FromSender::Segment(_)) => Heard::Nothing,
-            (Heard::Finish, _) | (Heard::Punctual, FromSender::Segment(_)) => {
+            (Heard::Nothing | Heard::Segments, FromSender::Segment(_)) => Heard::Segments,
+            (Heard::Finish | Heard::Segments, _) | (Heard::Punctual, FromSender::Segment(_)) => {
                 return Err(unexpected());
             }
             (Heard::Nothing | Heard::Punctual, _) => Heard::Punctual,
         };
         match message {
             FromSender::Segment(segment) => self.take_segment(segment),
-            FromSender::Offer { size, path } => {
-                let answer = self.consider(size, &path)?;
+            FromSender::Offer { size, fingerprint, path } => {
+                let answer = self.consider(size, fingerprint, &path)?;
                 self.send_message(&FromReceiver::Answer(answer)).await
             }
-            FromSender::Start { offset } => self.start(offset),
+            FromSender::Claim { offer, digest } => {
+                let verdict = self.judge(offer, &digest)?;
+                self.send_message(&FromReceiver::Verdict(verdict)).await
+            }
+            FromSender::Start { offer, offset } => self.start(offer, offset),
             FromSender::Data(data) => self.write(&data),
             FromSender::End(digest) => {
                 let done = self.finish_checked(digest)?;
                 self.send_message(&FromReceiver::Done(done)).await
             }
-            FromSender::Skip(reason) => self.skip(reason),
+            FromSender::Skip { offer, reason } => self.skip(offer, reason),
+            FromSender::Unsent(problem) => {
+                self.problem(&format!("not sent: {}", one_line(&problem)));
+                Ok(())
+            }
             FromSender::Finish
                 if matches!(self.current, Current::Nothing) && self.offered.is_empty() =>
             {
@@ -128,15 +155,23 @@ impl<O: Observer> Receiver<'_, O> {
     }
 
     /// The answer to the offer of a file.
-    fn consider(&mut self, size: u64, path: &[u8]) -> Result<Answer, Error> {
+    fn consider(
+        &mut self,
+        size: u64,
+        fingerprint: Fingerprint,
+        path: &[u8],
+    ) -> Result<Answer, Error> {
         if self.offered.len() >= OFFERS_AHEAD {
             return Err(unexpected());
         }
+        let number = self.next_offer;
+        self.next_offer = number.wrapping_add(1);
         let found = RelativePath::parse(path).map_err(|error| error.to_string()).and_then(|path| {
-            let found = block_in_place(|| self.store.look(&path, size));
-            found.map(|found| (path, found)).map_err(|error| error.to_string())
+            let offer = Offer { path, size, fingerprint };
+            let found = block_in_place(|| self.store.look(&offer));
+            found.map(|found| (offer, found)).map_err(|error| error.to_string())
         });
-        let (path, found) = match found {
+        let (offer, found) = match found {
             Ok(found) => found,
             Err(why) => {
                 let path = String::from_utf8_lossy(path);
@@ -145,51 +180,89 @@ impl<O: Observer> Receiver<'_, O> {
             }
         };
         self.observer.observe(Event::Offered(size));
-        let (answer, prefix) = match found {
-            Found::Part(prefix) => (Answer::Part(prefix.len, prefix.digest()), prefix),
-            Found::Whole(digest) => {
-                let replaces = self.store.replaces();
-                (Answer::Whole { digest, replaces }, Prefix::default())
-            }
-        };
-        self.offered.push_back(Offered { path, size, prefix });
-        Ok(answer)
+        self.offered.insert(number, Offered { offer, found, prefix: None, was_claimed: false });
+        Ok(match found {
+            Found::Part(len) => Answer::Part(len),
+            Found::Whole => Answer::Whole { replaces: self.store.replaces() },
+        })
     }
 
-    /// Begins the file that was offered first, from `offset` on.
-    fn start(&mut self, offset: u64) -> Result<(), Error> {
+    /// Whether the bytes of an offered file that are there are the sender's.
+    fn judge(&mut self, number: u32, digest: &Digest) -> Result<bool, Error> {
+        let Self { store, observer, .. } = *self;
+        let offered = self.offered.get_mut(&number).filter(|offered| !offered.was_claimed);
+        let offered = offered.ok_or_else(unexpected)?;
+        offered.was_claimed = true;
+        observer.observe(Event::Began(&offered.offer.path));
+        let compared = block_in_place(|| {
+            let compared = |count| observer.observe(Event::Compared(count));
+            store.compare(&offered.offer, offered.found, digest, compared)
+        });
+        offered.prefix = compared.unwrap_or_else(|error| {
+            tracing::warn!("{}: {error}", offered.offer.path);
+            None
+        });
+        let same = offered.prefix.is_some();
+        if offered.found == Found::Whole && (same || !store.replaces()) {
+            self.observer.observe(Event::Spared(offered.offer.size));
+            if same {
+                self.observer.observe(Event::Unchanged);
+            } else {
+                let problem = format!("{}: {OTHER_FILE}", offered.offer.path);
+                self.problem(&problem);
+            }
+            self.offered.remove(&number);
+        }
+        Ok(same)
+    }
+
+    /// Begins an offered file, from `offset` on.
+    fn start(&mut self, number: u32, offset: u64) -> Result<(), Error> {
         let none = matches!(self.current, Current::Nothing);
-        let Some(Offered { path, size, prefix }) = self.offered.pop_front().filter(|_| none) else {
-            return Err(unexpected());
-        };
-        let prefix = match offset {
-            0 => Prefix::default(),
-            _ if offset == prefix.len => prefix,
+        let offered = self.offered.remove(&number).filter(|_| none).ok_or_else(unexpected)?;
+        let Offered { offer: Offer { path, size, fingerprint }, prefix, .. } = offered;
+        let prefix = match (offset, prefix) {
+            (0, _) => Prefix::default(),
+            (_, Some(prefix)) if offset == prefix.len => prefix,
             _ => return Err(unexpected()),
         };
         self.observer.observe(Event::Spared(offset));
-        self.begin(path, Some(size), prefix);
+        self.begin(path, Some((number, size)), Some(fingerprint), prefix);
         Ok(())
     }
 
-    fn begin(&mut self, path: RelativePath, size: Option<u64>, prefix: Prefix) {
+    fn begin(
+        &mut self,
+        path: RelativePath,
+        offer: Option<(u32, u64)>,
+        fingerprint: Option<Fingerprint>,
+        prefix: Prefix,
+    ) {
         self.observer.observe(Event::Began(&path));
-        self.current = match block_in_place(|| self.store.begin(&path, prefix)) {
-            Ok(incoming) => Current::File(path, size, incoming),
-            Err(error) => {
-                self.problem(&format!("{path}: not taken: {error}"));
-                Current::Dropped(error.to_string())
+        let len = prefix.len;
+        let begun = block_in_place(|| self.store.begin(&path, fingerprint, prefix));
+        self.current = match begun {
+            Ok(incoming) if incoming.len() == len => {
+                Current::File(Arriving { path, offer, incoming })
             }
+            // Somebody has taken away the bytes that were there.
+            Ok(_) => self.drop_file(&path, "its first bytes are not there any more"),
+            Err(error) => self.drop_file(&path, &error.to_string()),
         };
+    }
+
+    fn drop_file(&self, path: &RelativePath, why: &str) -> Current {
+        self.problem(&format!("{path}: not taken: {why}"));
+        Current::Dropped(why.to_owned())
     }
 
     fn write(&mut self, data: &[u8]) -> Result<(), Error> {
         self.observer.observe(Event::Carried(data.len()));
-        let Current::File(path, size, incoming) = &mut self.current else {
+        let Current::File(Arriving { path, offer, incoming }) = &mut self.current else {
             let dropped = matches!(self.current, Current::Dropped(_));
             return if dropped { Ok(()) } else { Err(unexpected()) };
         };
-        if size.is_some_and(|size| incoming.len() + data.len() as u64 > size) {
+        if offer.is_some_and(|(_, size)| incoming.len() + data.len() as u64 > size) {
             return Err(unexpected());
         }
         // The transfer ends with the first error: the next write would fail as well, and the sender
@@ -202,12 +275,14 @@ impl<O: Observer> Receiver<'_, O> {
     /// Completes the current file if it is the one that the sender has; otherwise gives the reason
     /// for the sender.
     fn finish_checked(&mut self, digest: Digest) -> Result<Result<(), String>, Error> {
-        let (path, size, incoming) = match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::File(path, size, incoming) => (path, size, incoming),
+        let current = std::mem::replace(&mut self.current, Current::Nothing);
+        let Arriving { path, offer, incoming } = match current {
+            Current::File(arriving) => arriving,
             Current::Dropped(why) => return Ok(Err(why)),
             Current::Nothing => return Err(unexpected()),
         };
-        let same = size == Some(incoming.len()) && incoming.digest() == digest;
+        let is_whole = offer.is_some_and(|(_, size)| size == incoming.len());
+        let same = is_whole && incoming.digest() == digest;
         let done = block_in_place(|| {
             if same {
                 incoming.finish().map_err(|error| error.to_string())
@@ -223,26 +298,27 @@ impl<O: Observer> Receiver<'_, O> {
         Ok(done)
     }
 
-    /// Drops the current file, of which nothing more is sent, or the one that was offered first.
-    fn skip(&mut self, reason: SkipReason) -> Result<(), Error> {
+    /// Drops the current file, of which nothing more is sent, or one that was offered.
+    fn skip(&mut self, number: u32, reason: SkipReason) -> Result<(), Error> {
+        let why = match reason {
+            SkipReason::Failed => "the sender cannot read it",
+            SkipReason::Changed => "it changed while it was sent: it must be sent again",
+        };
+        if let Some(Offered { offer: Offer { path, size, .. }, .. }) = self.offered.remove(&number)
+        {
+            self.observer.observe(Event::Spared(size));
+            self.problem(&format!("{path}: not sent: {why}"));
+            return Ok(());
+        }
         match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::Nothing => {
-                let offered = self.offered.pop_front().ok_or_else(unexpected)?;
-                self.observer.observe(Event::Spared(offered.size));
-                match reason {
-                    SkipReason::Same => self.observer.observe(Event::Unchanged),
-                    SkipReason::Other => {
-                        let path = offered.path;
-                        let problem = "another file of its name is there (--overwrite replaces it)";
-                        self.problem(&format!("{path}: {problem}"));
-                    }
-                    SkipReason::Failed => self.problem(&format!("{}: not sent", offered.path)),
+            Current::File(Arriving { path, incoming, .. }) => {
+                self.problem(&format!("{path}: {why}"));
+                if reason == SkipReason::Changed {
+                    block_in_place(|| incoming.discard());
                 }
             }
-            Current::File(path, ..) => {
-                self.problem(&format!("{path}: the sender could not read on"));
-            }
             Current::Dropped(_) => {}
+            Current::Nothing => return Err(unexpected()),
         }
         Ok(())
     }
@@ -253,7 +329,7 @@ impl<O: Observer> Receiver<'_, O> {
         if let Some(path) = segment.path {
             self.finish_segments();
             match RelativePath::parse(&path) {
-                Ok(path) => self.begin(path, None, Prefix::default()),
+                Ok(path) => self.begin(path, None, None, Prefix::default()),
                 Err(error) => {
                     let path = String::from_utf8_lossy(&path);
                     self.problem(&format!("{}: not taken: {error}", path.escape_debug()));
@@ -270,7 +346,7 @@ impl<O: Observer> Receiver<'_, O> {
 
     /// Completes the file whose segments came.
     fn finish_segments(&mut self) {
-        if let Current::File(path, _, incoming) =
+        if let Current::File(Arriving { path, incoming, .. }) =
             std::mem::replace(&mut self.current, Current::Nothing)
         {
             match block_in_place(|| incoming.finish()) {
@@ -284,7 +360,8 @@ impl<O: Observer> Receiver<'_, O> {
     /// when it has sent everything.
     fn end(&self) -> Result<(), Error> {
         match (&self.current, self.heard) {
-            (Current::Nothing, Heard::Nothing) => Ok(()),
+            (Current::Nothing, Heard::Segments) => Ok(()),
+            (_, Heard::Nothing) => Err(Error::NothingCame),
             _ => Err(self.interrupted(LEFT)),
         }
     }
@@ -295,8 +372,9 @@ impl<O: Observer> Receiver<'_, O> {
 
     /// The current file, whose bytes are kept.
     fn kept(&self) -> Option<Kept> {
-        let Current::File(path, ..) = &self.current else { return None };
-        Some(Kept { path: path.clone(), resumable: self.heard != Heard::Nothing })
+        let Current::File(Arriving { path, incoming, .. }) = &self.current else { return None };
+        let resumable = self.heard != Heard::Segments;
+        Some(Kept { path: path.clone(), part: incoming.part_name(), resumable })
     }
 }
 

@@ -1,14 +1,18 @@
 //! The files that are sent: one, or all below a folder.
 
+use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
+use thiserror::Error as ThisError;
 
 use crate::error::Error;
-use crate::message::Digest;
+use crate::message::{Digest, Fingerprint};
 use crate::path::RelativePath;
+use crate::store::fingerprint_of;
 
 /// A file to send.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub struct Listing {
     /// Everything in the folder that cannot be sent, each as a message with its path and the
     /// reason.
     pub problems: Vec<String>,
+    /// The folder, if it is one.
+    folder: Option<PathBuf>,
 }
 
 impl Listing {
@@ -44,6 +50,7 @@ impl Listing {
         let mut listing = Self::default();
         if metadata.is_dir() {
             listing.add_folder(source, "").map_err(failure)?;
+            listing.folder = Some(source.to_owned());
             return Ok(listing);
         }
         let whole = fs::canonicalize(source).map_err(failure)?;
@@ -59,6 +66,18 @@ impl Listing {
     /// The size of all files together, in bytes.
     pub fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
+    }
+
+    /// Files that came into the folder since it was listed.
+    pub(crate) fn later_files(&self) -> Vec<RelativePath> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let mut now = Self::default();
+        if let Err(error) = now.add_folder(folder, "") {
+            tracing::warn!("{}: {error}", folder.display());
+        }
+        let known: HashSet<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
+        let later = now.files.into_iter().filter(|file| !known.contains(file.path.as_path()));
+        later.map(|file| file.name).collect()
     }
 
     fn add_folder(&mut self, folder: &Path, prefix: &str) -> io::Result<()> {
@@ -104,46 +123,74 @@ fn is_link_to_folder(path: &Path) -> bool {
     link && path.is_dir()
 }
 
+/// The state of a file by which a change of its bytes is noticed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Version {
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// The time of the last change, where the system knows it.
+    changed: Option<SystemTime>,
+}
+
 /// A file that is read to be sent, with the digest of the bytes that have been read.
 #[derive(Debug)]
 pub(crate) struct Reading {
     file: File,
-    /// Its size when it was opened: exactly this number of bytes is sent.
-    pub(crate) size: u64,
+    /// The file when it was opened: exactly this number of bytes is sent.
+    pub(crate) version: Version,
     read: u64,
     hash: Sha256,
+}
+
+impl Version {
+    /// The version of the file at `path`, and its fingerprint.
+    pub(crate) fn of(path: &Path) -> io::Result<(Self, Fingerprint)> {
+        let file = File::open(path)?;
+        let version = Self::from(&file.metadata()?);
+        Ok((version, fingerprint_of(file)?))
+    }
+}
+
+impl From<&Metadata> for Version {
+    fn from(metadata: &Metadata) -> Self {
+        Self { size: metadata.len(), changed: metadata.modified().ok() }
+    }
 }
 
 impl Reading {
     /// Opens the file.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        let size = file.metadata()?.len();
-        Ok(Self { file, size, read: 0, hash: Sha256::new() })
+        let version = Version::from(&file.metadata()?);
+        Ok(Self { file, version, read: 0, hash: Sha256::new() })
     }
 
-    /// Whether the file's first `len` bytes have this digest. If they do, reading goes on behind
-    /// them, otherwise from the start.
-    pub(crate) fn skip(&mut self, len: u64, digest: &Digest) -> io::Result<bool> {
-        if len <= self.size {
-            let mut buffer = vec![0; HASHED_AT_ONCE];
-            while self.read < len {
-                let most = usize::try_from(len - self.read).unwrap_or(usize::MAX);
-                let count = most.min(buffer.len());
-                self.fill(&mut buffer[..count])?;
-            }
-            if self.digest() == *digest {
-                return Ok(true);
-            }
+    /// Reads the file's first `len` bytes, which the receiver has perhaps. `compared` is told the
+    /// number of bytes that were read.
+    pub(crate) fn skip(&mut self, len: u64, mut compared: impl FnMut(usize)) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
         }
-        io::Seek::rewind(&mut self.file)?;
-        (self.read, self.hash) = (0, Sha256::new());
-        Ok(false)
+        let mut buffer = vec![0; HASHED_AT_ONCE];
+        while self.read < len.min(self.version.size) {
+            let most = usize::try_from(len - self.read).unwrap_or(usize::MAX);
+            let count = self.next(&mut buffer[..most.min(HASHED_AT_ONCE)])?;
+            compared(count);
+        }
+        Ok(())
+    }
+
+    /// Checks that the bytes that were read are of one version of the file.
+    pub(crate) fn check_unchanged(&self) -> io::Result<()> {
+        match Version::from(&self.file.metadata()?) == self.version {
+            true => Ok(()),
+            false => Err(changed()),
+        }
     }
 
     /// Fills `buffer`, or less of it at the end of the file; returns the number of bytes.
     pub(crate) fn next(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(self.size - self.read).unwrap_or(usize::MAX);
+        let rest = usize::try_from(self.version.size - self.read).unwrap_or(usize::MAX);
         let count = rest.min(buffer.len());
         self.fill(&mut buffer[..count])?;
         Ok(count)
@@ -151,7 +198,7 @@ impl Reading {
 
     /// Whether the whole file has been read.
     pub(crate) const fn is_over(&self) -> bool {
-        self.read == self.size
+        self.read == self.version.size
     }
 
     /// The digest of the bytes that have been read.
@@ -161,7 +208,7 @@ impl Reading {
 
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => io::Error::other("it became shorter meanwhile"),
+            io::ErrorKind::UnexpectedEof => changed(),
             _ => error,
         })?;
         self.hash.update(&*buffer);
@@ -169,6 +216,20 @@ impl Reading {
         Ok(())
     }
 }
+
+/// The error of a file that is another one than it was.
+pub(crate) fn changed() -> io::Error {
+    io::Error::other(Changed)
+}
+
+/// Whether this is the error of a file that is another one than it was.
+pub(crate) fn is_change(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+}
+
+#[derive(Debug, ThisError)]
+#[error("it changed while it was sent: send it again when nobody writes it")]
+struct Changed;
 
 /// Bytes that are read at once to be hashed only.
 const HASHED_AT_ONCE: usize = 1 << 20;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Error;
-use crate::message::Digest;
+use crate::message::{Digest, Fingerprint, SAMPLE};
 use crate::path::RelativePath;
 
 /// The folder into which files are received. Nothing is written outside of it.
@@ -44,13 +44,21 @@ pub enum StoreError {
     Io(#[from] io::Error),
 }
 
+/// A file that a sender offers.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    pub(crate) path: RelativePath,
+    pub(crate) size: u64,
+    pub(crate) fingerprint: Fingerprint,
+}
+
 /// The part of a file that is there.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Found {
-    /// The bytes that an interrupted transfer left, or none.
-    Part(Prefix),
-    /// A complete file of this name and size, with its digest.
-    Whole(Digest),
+    /// This number of bytes that an interrupted transfer left, or 0.
+    Part(u64),
+    /// A complete file of this name, size and fingerprint.
+    Whole,
 }
 
 /// The first bytes of a file, by their number and their hash.
@@ -92,49 +100,85 @@ impl Store {
         self.existing == Existing::AreReplaced
     }
 
-    /// Looks for a file of `size` bytes.
-    pub(crate) fn look(&self, path: &RelativePath, size: u64) -> Result<Found, StoreError> {
-        let Some(folder) = self.folder_of(path)? else {
-            return Ok(Found::Part(Prefix::default()));
-        };
-        let target = folder.join(path.name());
+    /// Looks for an offered file. It reads no more of a file than its fingerprint covers, because
+    /// anybody may offer one.
+    pub(crate) fn look(&self, offer: &Offer) -> Result<Found, StoreError> {
+        let Some(folder) = self.folder_of(&offer.path)? else { return Ok(Found::Part(0)) };
+        let target = folder.join(offer.path.name());
         if let Some(len) = file_size(&target)? {
-            if len == size {
-                return Ok(Found::Whole(hash_file(&target)?.digest()));
+            if len == offer.size && fingerprint_of(File::open(&target)?)? == offer.fingerprint {
+                return Ok(Found::Whole);
             }
             if !self.replaces() {
                 return Err(StoreError::Exists);
             }
         }
-        let part = folder.join(path.part_name());
-        match file_size(&part)? {
-            Some(len) if len <= size => Ok(Found::Part(hash_file(&part)?)),
-            _ => Ok(Found::Part(Prefix::default())),
-        }
+        let part = folder.join(offer.path.part_name(Some(offer.fingerprint)));
+        Ok(Found::Part(own_size(&part)?.filter(|len| *len <= offer.size).unwrap_or(0)))
     }
 
-    /// Begins to receive a file behind its bytes that are there already.
+    /// The bytes of an offered file that are there, if their digest is this one. `compared` is told
+    /// the number of bytes that were read.
+    pub(crate) fn compare(
+        &self,
+        offer: &Offer,
+        found: Found,
+        digest: &Digest,
+        mut compared: impl FnMut(usize),
+    ) -> Result<Option<Prefix>, StoreError> {
+        let Some(folder) = self.folder_of(&offer.path)? else { return Ok(None) };
+        let (name, len) = match found {
+            Found::Part(len) => (offer.path.part_name(Some(offer.fingerprint)), len),
+            Found::Whole => (offer.path.name().to_owned(), offer.size),
+        };
+        let mut file = File::open(folder.join(name))?.take(len);
+        let (mut prefix, mut buffer) = (Prefix::default(), vec![0; HASHED_AT_ONCE]);
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                count => {
+                    prefix.add(&buffer[..count]);
+                    compared(count);
+                }
+            }
+        }
+        Ok(Some(prefix).filter(|prefix| prefix.len == len && prefix.digest() == *digest))
+    }
+
+    /// Begins to receive a file behind its bytes that are there already; those of a file without a
+    /// fingerprint are not found again.
     pub(crate) fn begin(
         &self,
         path: &RelativePath,
+        fingerprint: Option<Fingerprint>,
         prefix: Prefix,
     ) -> Result<Incoming, StoreError> {
         let folder = self.make_folder_of(path)?;
-        let (part, target) = (folder.join(path.part_name()), folder.join(path.name()));
+        let (part, target) = (folder.join(path.part_name(fingerprint)), folder.join(path.name()));
         if file_size(&target)?.is_some() && !self.replaces() {
             return Err(StoreError::Exists);
         }
         // Checked before it is opened, because opening a link for writing follows it.
-        file_size(&part)?;
+        let is_there = file_size(&part)?.is_some();
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&part)?;
+        options.read(true).write(true);
+        if is_there {
+            let file = options.open(&part)?;
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                return Err(StoreError::InUse);
+            }
+            if prefix.len > 0 && own_size(&part)?.is_some() {
+                return Incoming { file, part, target, existing: self.existing, prefix }.ready();
+            }
+            // It may be another name of a file elsewhere, which must not be emptied.
+            fs::remove_file(&part)?;
+        }
+        let file = options.create_new(true).open(&part)?;
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(StoreError::InUse);
         }
-        file.set_len(prefix.len)?;
-        file.seek(SeekFrom::Start(prefix.len))?;
-        Ok(Incoming { file, part, target, existing: self.existing, prefix })
+        let (existing, prefix) = (self.existing, Prefix::default());
+        Incoming { file, part, target, existing, prefix }.ready()
     }
 
     /// The folder that the file lies in; `None` if there is none yet.
@@ -175,6 +219,18 @@ impl Prefix {
 }
 
 impl Incoming {
+    /// The same, of which nothing but the prefix is there.
+    fn ready(mut self) -> Result<Self, StoreError> {
+        self.file.set_len(self.prefix.len)?;
+        self.file.seek(SeekFrom::Start(self.prefix.len))?;
+        Ok(self)
+    }
+
+    /// The temporary name of the file.
+    pub(crate) fn part_name(&self) -> String {
+        self.part.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// Adds bytes to the file.
     pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.file.write_all(data)?;
@@ -232,16 +288,24 @@ fn file_size(path: &Path) -> Result<Option<u64>, StoreError> {
     }
 }
 
-fn hash_file(path: &Path) -> io::Result<Prefix> {
-    let mut file = File::open(path)?;
-    let mut prefix = Prefix::default();
-    let mut buffer = vec![0; HASHED_AT_ONCE];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(prefix),
-            count => prefix.add(&buffer[..count]),
-        }
+/// The size of a file that has this name alone; `None` if nothing is there, or a file that has
+/// another name as well, which must not be written.
+fn own_size(path: &Path) -> Result<Option<u64>, StoreError> {
+    let size = file_size(path)?;
+    #[cfg(unix)]
+    if size.is_some() && std::os::unix::fs::MetadataExt::nlink(&fs::symlink_metadata(path)?) > 1 {
+        return Ok(None);
     }
+    Ok(size)
+}
+
+/// The fingerprint of a file.
+pub(crate) fn fingerprint_of(file: impl Read) -> io::Result<Fingerprint> {
+    let mut sample = Vec::new();
+    file.take(SAMPLE).read_to_end(&mut sample)?;
+    let digest: Digest = Sha256::digest(sample).into();
+    let first = digest.first_chunk().expect("a digest has 32 bytes");
+    Ok(Fingerprint(*first))
 }
 
 /// Bytes that are read at once to be hashed.

@@ -7,10 +7,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use punctual::{Config, Listener, Socket, Transmission};
-use punctual_file::message::Language;
+use punctual_file::message::{Answer, Fingerprint, FromReceiver, FromSender, Language, SkipReason};
 use punctual_file::{
     Error, Event, Listing, Observer, Progress, ReceiveFormat, SendFormat, Store, receive, send,
 };
+use sha2::{Digest as _, Sha256};
 
 /// A folder for one test, with a source and a target folder in it, removed at its end.
 struct Bed(PathBuf);
@@ -50,6 +51,13 @@ impl Drop for Bed {
 /// Bytes no part of which is like another.
 fn contents() -> Vec<u8> {
     (0..200_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()).collect()
+}
+
+/// The temporary name of a file with these contents, in messages between two Punctual ends.
+fn part_of(folder: &str, name: &str) -> String {
+    let digest = Sha256::digest(&contents()[..65_536]);
+    let digest: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{folder}/.{name}.{digest}.part")
 }
 
 #[derive(Default)]
@@ -123,7 +131,7 @@ async fn a_folder_arrives_and_is_not_sent_again() {
 async fn an_interrupted_file_goes_on_behind_the_bytes_that_came() {
     let bed = Bed::new();
     fs::create_dir(bed.target("deep")).unwrap();
-    fs::write(bed.target("deep/.large.part"), &contents()[..300_000]).unwrap();
+    fs::write(bed.target(&part_of("deep", "large")), &contents()[..300_000]).unwrap();
     let ends = pair(Transmission::Messages, "").await;
     let (results, progress) = transfer(ends, &bed.source(), &bed.store(), Language::Punctual).await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
@@ -160,4 +168,186 @@ async fn a_stream_of_bytes_carries_no_folder() {
     let (caller, _accepted) = pair(Transmission::Stream, "clip.ts").await;
     let refused = send(&caller, &bed.source(), SendFormat::default(), &|_: Event<'_>| {}).await;
     assert!(matches!(refused, Err(Error::StreamOfSeveral)), "{refused:?}");
+}
+
+/// Does this once, when the transfer has carried the first bytes of a file.
+struct Meddler<F>(Sum, Mutex<Option<F>>);
+
+impl<F: FnOnce() + Send> Observer for Meddler<F> {
+    fn observe(&self, event: Event<'_>) {
+        if matches!(event, Event::Carried(_))
+            && let Some(meddle) = self.1.lock().expect("nobody panics with it").take()
+        {
+            meddle();
+        }
+        self.0.observe(event);
+    }
+}
+
+/// Sends `listing` in small messages, while `meddle` happens. Returns the problems that both ends
+/// reported, or the errors with which they ended.
+async fn transfer_with(
+    (caller, accepted): (Socket, Socket),
+    listing: &Listing,
+    store: &Store,
+    language: Language,
+    meddle: impl FnOnce() + Send,
+) -> [Result<u64, String>; 2] {
+    let sent = Meddler(Sum::default(), Mutex::new(Some(meddle)));
+    let received = Sum::default();
+    let sending = async {
+        let format = SendFormat { segment: 8_000, language };
+        let result = send(&caller, listing, format, &sent).await;
+        if result.is_err() {
+            punctual_file::abandon(&caller);
+            caller.abort().await;
+        } else {
+            caller.close().await;
+        }
+        result
+    };
+    let format = ReceiveFormat { language, ..ReceiveFormat::default() };
+    let (sending, receiving) = tokio::join!(sending, receive(&accepted, store, &format, &received));
+    let problems = |sum: &Sum| sum.0.lock().expect("nobody panics with it").problems;
+    [
+        sending.map(|()| problems(&sent.0)).map_err(|error| error.to_string()),
+        receiving.map(|()| problems(&received)).map_err(|error| error.to_string()),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changes_while_it_is_sent_is_named_and_not_put_in_place() {
+    let bed = Bed::new();
+    let path = bed.0.join("source/deep/large");
+    let rewrite = || fs::write(&path, vec![7; contents().len()]).expect("it can be written");
+    let grow = || fs::write(&path, vec![7; 2 * contents().len()]).expect("it can be written");
+    let shrink = || fs::write(&path, "short").expect("it can be written");
+    let changes: [&(dyn Fn() + Sync); 3] = [&rewrite, &grow, &shrink];
+    for change in changes {
+        fs::write(&path, contents()).expect("it can be written");
+        let ends = pair(Transmission::Messages, "").await;
+        let (listing, store) = (bed.source(), bed.store());
+        let problems = transfer_with(ends, &listing, &store, Language::Punctual, change).await;
+        assert_eq!(problems, [Ok(1), Ok(1)]);
+        assert!(!bed.target("deep/large").exists());
+        assert_eq!(fs::read_dir(bed.target("deep")).unwrap().count(), 0, "no mixture is kept");
+        // Segments and streams of bytes cannot take a file back: the transfer ends.
+        fs::write(&path, contents()).expect("it can be written");
+        for (transmission, language) in [
+            (Transmission::Messages, Language::Segments),
+            (Transmission::Stream, Language::Punctual),
+        ] {
+            let ends = pair(transmission, "large").await;
+            let listing = Listing::of(&path).unwrap();
+            let [sent, received] = transfer_with(ends, &listing, &store, language, change).await;
+            assert!(sent.unwrap_err().contains("it changed while it was sent"));
+            assert!(received.is_err(), "{received:?}");
+            assert!(!bed.target("large").exists());
+            fs::write(&path, contents()).expect("it can be written");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_vanish_or_come_while_a_folder_is_sent_are_named_at_both_ends() {
+    let bed = Bed::new();
+    let listing = bed.source();
+    // The listing is older than the folder.
+    fs::remove_file(bed.0.join("source/empty")).expect("it is there");
+    let later = bed.0.join("source/later");
+    let come = || fs::write(&later, "new").expect("it can be written");
+    let ends = pair(Transmission::Messages, "").await;
+    let problems = transfer_with(ends, &listing, &bed.store(), Language::Punctual, come).await;
+    assert_eq!(problems, [Ok(2), Ok(2)]);
+    assert_arrived(&bed, "deep/large");
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_names_what_the_sender_could_not_send() {
+    let bed = Bed::new();
+    std::os::unix::fs::symlink("nowhere", bed.0.join("source/dangling")).unwrap();
+    let ends = pair(Transmission::Messages, "").await;
+    let problems =
+        transfer_with(ends, &bed.source(), &bed.store(), Language::Punctual, || ()).await;
+    assert_eq!(problems, [Ok(1), Ok(1)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_comes_and_leaves_is_no_transfer() {
+    let bed = Bed::new();
+    for transmission in [Transmission::Messages, Transmission::Stream] {
+        let (caller, accepted) = pair(transmission, "clip.ts").await;
+        caller.close().await;
+        let format = ReceiveFormat::default();
+        let ended = receive(&accepted, &bed.store(), &format, &|_: Event<'_>| {}).await;
+        assert!(matches!(ended, Err(Error::NothingCame)), "{ended:?}");
+        assert_eq!(fs::read_dir(bed.target("")).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_learns_no_digest_and_empties_no_part() {
+    let bed = Bed::new();
+    fs::create_dir(bed.target("deep")).unwrap();
+    let part = bed.target(&part_of("deep", "large"));
+    fs::write(&part, &contents()[..300_000]).unwrap();
+    fs::write(bed.target("there"), contents()).unwrap();
+    let (caller, accepted) = pair(Transmission::Messages, "").await;
+    let stranger = async {
+        let ask = async |message: FromSender| caller.send(message.to_bytes()).await.unwrap();
+        let hear = async || FromReceiver::parse(caller.recv().await.unwrap().payload).unwrap();
+        assert_eq!(hear().await, FromReceiver::Hello(Language::Punctual));
+        // The size and the name of a file that is there, and those of a part.
+        let fingerprint = Fingerprint([1; 8]);
+        let size = contents().len() as u64;
+        for path in ["there", "deep/large"] {
+            ask(FromSender::Offer { size, fingerprint, path: path.into() }).await;
+        }
+        let answers = [hear().await, hear().await];
+        ask(FromSender::Start { offer: 1, offset: 0 }).await;
+        ask(FromSender::Data("forged".into())).await;
+        ask(FromSender::Skip { offer: 1, reason: SkipReason::Failed }).await;
+        ask(FromSender::Finish).await;
+        assert_eq!(hear().await, FromReceiver::Bye);
+        caller.close().await;
+        answers
+    };
+    let (store, format) = (bed.store(), ReceiveFormat::default());
+    let observer = |_: Event<'_>| {};
+    let (answers, received) =
+        tokio::join!(stranger, receive(&accepted, &store, &format, &observer));
+    received.unwrap();
+    let [FromReceiver::Answer(Answer::Refused(_)), FromReceiver::Answer(Answer::Part(0))] = answers
+    else {
+        panic!("{answers:?}");
+    };
+    assert_eq!(fs::read(part).unwrap(), contents()[..300_000]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offers_that_are_refused_are_counted_and_more_than_wanted_end_the_transfer() {
+    let bed = Bed::new();
+    let (caller, accepted) = pair(Transmission::Messages, "").await;
+    let offer = |path: &'static str| {
+        let (size, fingerprint) = (1, Fingerprint([1; 8]));
+        FromSender::Offer { size, fingerprint, path: path.into() }.to_bytes()
+    };
+    let stranger = async {
+        for _ in 0..5_000 {
+            caller.send(offer("../evil")).await.unwrap();
+            caller.try_recv().unwrap();
+        }
+        while caller.send(offer("good")).await.is_ok() {}
+    };
+    let received = Sum::default();
+    let (store, format) = (bed.store(), ReceiveFormat::default());
+    let receiving = async {
+        let ended = receive(&accepted, &store, &format, &received).await;
+        accepted.abort().await;
+        ended
+    };
+    let ((), ended) = tokio::join!(stranger, receiving);
+    assert!(matches!(ended, Err(Error::Unexpected(_))), "{ended:?}");
+    assert_eq!(received.0.into_inner().unwrap().problems, 5_000);
 }

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use punctual_file::RelativePath;
-use punctual_file::message::{FromReceiver, FromSender};
+use punctual_file::message::{Fingerprint, FromReceiver, FromSender};
 
 /// Every message that parses reads the same after it was written, and every path that is accepted
 /// lies below the folder.
@@ -28,7 +28,8 @@ fn stays_below(path: &[u8]) {
         Ok(path) => path,
         Err(error) => return drop(error.to_string()),
     };
-    for name in [path.name(), &path.part_name()] {
+    let fingerprint = Some(Fingerprint([0xAB; 8]));
+    for name in [path.name(), &path.part_name(None), &path.part_name(fingerprint)] {
         let whole: PathBuf = path.folders().chain([name]).collect();
         assert!(whole.components().all(|part| matches!(part, Component::Normal(_))), "{whole:?}");
         assert_eq!(whole.file_name(), Path::new(name).file_name());

@@ -92,7 +92,8 @@ async fn receive(args: FileReceiveArgs, quiet: bool) -> Result<(), Failure> {
     let store = if args.overwrite { store.replacing() } else { store };
     let mut sessions = Sessions::new(args.src.clone(), target, args.reconnect, &args.stats)?;
     let format = ReceiveFormat { language: language(args.protocol), name: args.name };
-    let progress = sessions.run(&Receiving { format, store, quiet }).await?;
+    let receiving = Receiving { format, store, quiet, reconnects: args.reconnect };
+    let progress = sessions.run(&receiving).await?;
     tracing::info!("received {}", progress.summary());
     complete(progress.problems())
 }
@@ -102,13 +103,18 @@ struct Receiving {
     format: ReceiveFormat,
     store: Store,
     quiet: bool,
+    reconnects: bool,
 }
 
 impl Transfer for Receiving {
     async fn carry(&self, socket: &Socket) -> Result<ShownProgress, Failure> {
         let progress = ShownProgress::of_receiver(self.quiet);
         punctual_file::receive(socket, &self.store, &self.format, &progress).await?;
-        Ok(progress)
+        // Anybody may call: the sender of the files may still come.
+        match self.reconnects && progress.files() == 0 {
+            true => Err(Failure::runtime("the sender had no files")),
+            false => Ok(progress),
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use punctual::{Bitrate, Socket};
+use punctual::{Bitrate, Gathered, Socket};
 use punctual_file::{Event, Observer, Progress};
-use punctual_units::{DisplayBytes, DisplayDuration, one_line};
+use punctual_units::{DisplayBytes, DisplayDuration, grouped, one_line};
 use tokio::task::JoinHandle;
 
 use crate::live::{LineText, line};
@@ -17,6 +17,8 @@ pub(crate) struct ShownProgress {
     state: Arc<Mutex<State>>,
     /// The task that shows the progress, and holds the socket; `None` if nothing is shown.
     shown: Option<JoinHandle<()>>,
+    /// The log of problems, of which the other end can cause any number.
+    problems: Gathered,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,16 @@ impl ShownProgress {
                 lock(&state).describe(Instant::now(), waiting)
             }))
         });
-        Self { state, shown }
+        let problems = Gathered::new(PROBLEMS, |more| {
+            tracing::error!("… and {} more files in the last second", grouped(more));
+        });
+        Self { state, shown, problems }
+    }
+
+    /// The number of files that are there.
+    pub(crate) fn files(&self) -> u64 {
+        let State { progress, .. } = &*self.lock();
+        progress.completed + progress.unchanged
     }
 
     /// The number of problems.
@@ -87,7 +98,7 @@ impl ShownProgress {
 impl Observer for ShownProgress {
     fn observe(&self, event: Event<'_>) {
         if let Event::Problem(problem) = event {
-            tracing::error!("{problem}");
+            self.problems.say(|| tracing::error!("{problem}"));
         }
         self.lock().progress.note(event);
     }
@@ -113,7 +124,7 @@ impl State {
 
     /// The progress at `now`, while `waiting` bytes still wait to be acknowledged.
     fn describe(&mut self, now: Instant, waiting: u64) -> Option<LineText> {
-        let Progress { total, done, carried, file, .. } = &self.progress;
+        let Progress { total, done, carried, compared, file, .. } = &self.progress;
         // The send buffer also has bytes of the protocol, and at the start and at the end more of
         // them than of the files.
         let done = done.saturating_sub(waiting);
@@ -124,6 +135,13 @@ impl State {
         }
         if file.is_empty() {
             return None;
+        }
+        if *compared > 0 {
+            let mut line = LineText::default();
+            let compared = DisplayBytes(*compared);
+            line.push(100, format!("comparing what is there, {compared:.1} so far"));
+            line.push_name(&one_line(file));
+            return Some(line);
         }
         let (since, before) = *self.marks.front()?;
         let rate = Bitrate::of(carried.saturating_sub(before), now - since);
@@ -145,6 +163,9 @@ impl State {
         Some(line)
     }
 }
+
+/// Problems that are logged one by one; of masses the rest is counted.
+const PROBLEMS: u32 = 1_000;
 
 /// The time over which the rate is averaged.
 const RATE_SPAN: Duration = Duration::from_secs(5);
@@ -172,6 +193,19 @@ mod tests {
         }
         let text = state.describe(start + Duration::from_secs(20), 0).unwrap().to_string();
         assert_eq!(text, "70.0 MB of 100.0 MB  16 Mb/s  15 s left  a.ts");
+    }
+
+    #[test]
+    fn the_line_tells_how_much_of_a_file_was_compared() {
+        let start = Instant::now();
+        let mut state = resumed(start);
+        state.progress.note(Event::Compared(3_000_000));
+        state.progress.note(Event::Compared(1_000_000));
+        let text = state.describe(start + Duration::from_secs(1), 0).unwrap().to_string();
+        assert_eq!(text, "comparing what is there, 4.0 MB so far  a.ts");
+        state.progress.note(Event::Carried(1));
+        let text = state.describe(start + Duration::from_secs(2), 0).unwrap().to_string();
+        assert!(text.starts_with("40.0 MB of"), "{text}");
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
 
-use crate::files::{assert_well, contents};
+use crate::files::{assert_well, contents, wait_for_part};
 use crate::program::{Ended, Folder, Program, free_port, rows, run};
 
 /// A transfer of `bytes` bytes at 4 Mb/s, in the middle: the sender and the receiver, each with its
@@ -19,10 +19,7 @@ fn in_the_middle(folder: &Folder, bytes: usize, [sends, receives]: [&[&str]; 2])
     let call = format!("srt://127.0.0.1:{port}?maxbw=4Mbps");
     let send = ["file", "send", &source, &call, "--segment", "50000"];
     let sender = Program::start(&[&send, sends].concat());
-    let part = format!("{target}/.clip.ts.part");
-    while fs::metadata(&part).map_or(0, |part| part.len()) < 100_000 {
-        std::thread::yield_now();
-    }
+    wait_for_part(&target, 100_000);
     [sender, receiver]
 }
 
@@ -47,7 +44,7 @@ fn an_interrupted_end_tells_the_other_end_at_once() {
                 let other = &ends[1 - interrupted].stderr;
                 assert!(told.iter().any(|told| other.contains(told)), "{why}");
                 assert!(!Path::new(&folder.file("target/clip.ts")).exists(), "{why}");
-                assert!(Path::new(&folder.file("target/.clip.ts.part")).exists(), "{why}");
+                wait_for_part(&folder.file("target"), 100_000);
             }
         }
     }

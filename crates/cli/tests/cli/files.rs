@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::program::{Ended, Folder, Program, free_port, run};
 use bytes::Bytes;
 use punctual::{Config, SendOptions, Socket, Transmission};
+use sha2::{Digest as _, Sha256};
 
 /// Bytes that no other part of a file is like.
 pub(crate) fn contents(len: usize, seed: u64) -> Vec<u8> {
@@ -67,6 +68,24 @@ pub(crate) fn assert_well(ends: [Ended; 2]) -> [String; 2] {
         assert_eq!(end.code, Some(0), "{}", end.stderr);
         end.stderr
     })
+}
+
+/// Waits until the temporary file of `clip.ts` in `target` has this number of bytes, and gives its
+/// path.
+pub(crate) fn wait_for_part(target: &str, bytes: u64) -> PathBuf {
+    loop {
+        let found = fs::read_dir(target).into_iter().flatten().flatten().find(|found| {
+            let name = found.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with(".clip.ts.") && name.ends_with(".part")
+        });
+        if let Some(part) = found
+            && part.metadata().is_ok_and(|part| part.len() >= bytes)
+        {
+            return part.path();
+        }
+        std::thread::yield_now();
+    }
 }
 
 #[test]
@@ -134,10 +153,7 @@ fn an_interrupted_transfer_goes_on_where_it_was() {
     let mut receiver = Program::start(&["file", "receive", &listen, &target]);
     receiver.wait_for("listening");
     let sender = Program::start(&["file", "send", &source, &call, "--segment", "100000"]);
-    let part = format!("{target}/.clip.ts.part");
-    while fs::metadata(&part).map_or(0, |part| part.len()) < 2_000_000 {
-        std::thread::yield_now();
-    }
+    let part = wait_for_part(&target, 2_000_000);
     sender.kill();
     let ended = receiver.end();
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
@@ -151,9 +167,7 @@ fn an_interrupted_transfer_goes_on_where_it_was() {
     let mut sender =
         Program::start(&["file", "send", &source, &call, "--segment", "100000", "--reconnect"]);
     sender.wait_for("going on after");
-    while fs::metadata(&part).map_or(0, |part| part.len()) < kept + 1_000_000 {
-        std::thread::yield_now();
-    }
+    wait_for_part(&target, kept + 1_000_000);
     receiver.kill();
     let mut receiver = Program::start(&["file", "receive", &listen, &target]);
     receiver.wait_for("listening");
@@ -169,7 +183,12 @@ fn the_start_of_another_file_is_not_continued() {
     let (source, target) = (folder.file("clip.ts"), folder.file("target"));
     fs::write(&source, contents(500_000, 1)).expect("a file");
     fs::create_dir(&target).expect("a folder");
-    fs::write(format!("{target}/.clip.ts.part"), contents(200_000, 2)).expect("a part");
+    // The first bytes of both are the same, so that the part has the name of this file's.
+    let begin = &contents(500_000, 1)[..65_536];
+    let digest: [u8; 32] = Sha256::digest(begin).into();
+    let digest: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let part = [begin, &contents(200_000, 2)].concat();
+    fs::write(format!("{target}/.clip.ts.{digest}.part"), part).expect("a part");
     let [sent, _] = assert_well(transfer(&source, &target, "", &[], &[]));
     assert!(!sent.contains("going on"), "{sent}");
     assert!(fs::read(format!("{target}/clip.ts")).expect("it is whole") == contents(500_000, 1));
@@ -216,9 +235,11 @@ fn files_that_cannot_be_sent_are_named() {
     std::os::unix::fs::symlink("nowhere", format!("{source}/dangling")).expect("a link");
     fs::write(format!("{source}/bad\\name"), "x").expect("a file");
     let [sent, received] = transfer(&source, &target, "", &[], &[]);
-    assert_eq!((sent.code, received.code), (Some(1), Some(0)), "{}", sent.stderr);
-    for expected in ["dangling: ", "bad\\name: ", "2 files were not transferred"] {
-        assert!(sent.stderr.contains(expected), "{expected}: {}", sent.stderr);
+    for ended in [sent, received] {
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        for expected in ["dangling: ", "bad\\name: ", "2 files were not transferred"] {
+            assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
+        }
     }
     assert_eq!(tree(&target).keys().collect::<Vec<_>>(), ["good"]);
     let ended = run(&["file", "send", "/nowhere/clip.ts", "srt://127.0.0.1:9"], b"");
@@ -227,6 +248,9 @@ fn files_that_cannot_be_sent_are_named() {
     let listed = run(&["file", "send", &source, "srt://127.0.0.1:9", "--printout"], b"");
     assert_eq!((listed.code, listed.stdout), (Some(1), b"good\n".to_vec()));
 }
+
+/// The offer of a file of four bytes, before its path.
+const OFFER_OF_FOUR: [u8; 17] = [0x81, 0, 0, 0, 0, 0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7, 8];
 
 /// Sends these messages to a receiver, whatever they are, and waits for its end.
 async fn send_raw(folder: &Folder, messages: &[&[u8]]) -> Ended {
@@ -263,8 +287,8 @@ async fn a_sender_that_means_harm_writes_nothing_outside_of_the_folder() {
         let ended = send_raw(&folder, &[format!("\x03{path}\0evil").as_bytes()]).await;
         assert_eq!(ended.code, Some(1), "{path}: {}", ended.stderr);
         assert!(ended.stderr.contains("not taken"), "{path}: {}", ended.stderr);
-        let offer = [&[0x81, 0, 0, 0, 0, 0, 0, 0, 4], path.as_bytes()].concat();
-        let start = [&[0x83][..], &[0; 8]].concat();
+        let offer = [&OFFER_OF_FOUR, path.as_bytes()].concat();
+        let start = [&[0x83][..], &[0; 12]].concat();
         let ended = send_raw(&folder, &[&offer, &start, b"\x84evil"]).await;
         assert_eq!(ended.code, Some(1), "{path}: {}", ended.stderr);
     }
@@ -278,9 +302,10 @@ async fn a_sender_that_means_harm_writes_nothing_outside_of_the_folder() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_ends_the_transfer_and_leaves_no_file() {
     let folder = Folder::new("file-nonsense");
-    let offer = [&[0x81, 0, 0, 0, 0, 0, 0, 0, 4][..], b"a"].concat();
-    let start = [&[0x83][..], &[0; 8]].concat();
-    let beyond = [&[0x83][..], &[0, 0, 0, 0, 0, 0, 0, 3]].concat();
+    let offer = [&OFFER_OF_FOUR[..], b"a"].concat();
+    let start = [&[0x83][..], &[0; 12]].concat();
+    let beyond = [&[0x83][..], &[0; 11], &[3]].concat();
+    let claim = [&[0x8A][..], &[0; 36]].concat();
     let end = [&[0x85][..], &[0; 32]].concat();
     for messages in [
         &[&b"\xFF"[..]][..],
@@ -292,13 +317,16 @@ async fn nonsense_ends_the_transfer_and_leaves_no_file() {
         &[&offer, &start, b"\x84too much"],
         &[&offer, &start, b"\x02segment"],
         &[&offer, &start, &start],
+        &[&claim],
+        &[&offer, &claim, &claim],
+        &[&offer, b"\x86\0\0\0\x01\0"],
         &[&end],
         &[&offer, b"\x87", b"\x87"],
     ] {
         let ended = send_raw(&folder, messages).await;
         assert_eq!(ended.code, Some(1), "{messages:?}: {}", ended.stderr);
         assert!(!Path::new(&folder.file("target/a")).exists(), "{messages:?}");
-        let _ = fs::remove_file(folder.file("target/.a.part"));
+        let _ = fs::remove_dir_all(folder.file("target"));
     }
     // Less than was offered, or something else: no file either, and the sender is told.
     let ended = send_raw(&folder, &[&offer, &start, b"\x84abcd", &end, b"\x87"]).await;
@@ -363,4 +391,47 @@ fn a_sender_learns_that_the_other_ends_disk_is_full() {
         assert!(received.stderr.contains(kept), "{}", received.stderr);
         fs::remove_dir_all(&target).expect("it is there");
     }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_sent_is_named_at_both_ends() {
+    let folder = Folder::new("file-changed");
+    let (source, target) = (folder.file("clip.ts"), folder.file("target"));
+    // More than the send buffer holds.
+    fs::write(&source, contents(12_000_000, 3)).expect("a file");
+    let port = free_port();
+    let listen = format!("srt://:{port}");
+    let call = format!("srt://127.0.0.1:{port}?maxbw=20Mbps&sndbuf=2000000");
+    let mut receiver = Program::start(&["file", "receive", &listen, &target]);
+    receiver.wait_for("listening");
+    let sender = Program::start(&["file", "send", &source, &call, "--segment", "100000"]);
+    wait_for_part(&target, 1_000_000);
+    fs::write(&source, contents(12_000_000, 4)).expect("it is rewritten");
+    for ended in [sender.end(), receiver.end()] {
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("changed while it was sent"), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read_dir(&target).expect("it is there").count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_reconnects_waits_on_after_a_stranger() {
+    let folder = Folder::new("file-stranger");
+    let (source, target) = (folder.file("clip.ts"), folder.file("target"));
+    let empty = folder.file("empty");
+    fs::create_dir(&empty).expect("a folder");
+    fs::write(&source, contents(100_000, 3)).expect("a file");
+    let port = free_port();
+    let (listen, call) = (format!("srt://:{port}"), format!("srt://127.0.0.1:{port}"));
+    let mut receiver = Program::start(&["file", "receive", &listen, &target, "--reconnect"]);
+    receiver.wait_for("listening");
+    // One that leaves at once, and one that has no files.
+    let config = Config::file().with_transmission(Transmission::Messages);
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    Socket::connect(address, config).await.expect("it answers").close().await;
+    receiver.wait_for("before it had sent anything");
+    assert_eq!(run(&["file", "send", &empty, &call], b"").code, Some(0));
+    receiver.wait_for("the sender had no files");
+    assert_well([run(&["file", "send", &source, &call], b""), receiver.end()]);
+    assert!(fs::read(format!("{target}/clip.ts")).expect("it came") == contents(100_000, 3));
 }
