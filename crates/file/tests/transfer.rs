@@ -249,7 +249,7 @@ async fn a_file_that_changes_while_it_is_sent_is_named_and_not_put_in_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_that_vanish_or_come_while_a_folder_is_sent_are_named_at_both_ends() {
+async fn files_that_vanish_or_come_meanwhile_are_named_at_both_ends() {
     let bed = Bed::new();
     let listing = bed.source();
     // The listing is older than the folder.
@@ -326,7 +326,7 @@ async fn a_stranger_learns_no_digest_and_empties_no_part() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn offers_that_are_refused_are_counted_and_more_than_wanted_end_the_transfer() {
+async fn refused_offers_are_counted_and_too_many_end_the_transfer() {
     let bed = Bed::new();
     let (caller, accepted) = pair(Transmission::Messages, "").await;
     let offer = |path: &'static str| {

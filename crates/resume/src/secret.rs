@@ -83,7 +83,7 @@ impl Nonces {
         hash
     }
 
-    /// The label tells the two ends apart, so that the proof of one is none of the other.
+    /// The label tells the two ends apart, so that the proof of one does not serve the other.
     fn keyed(&self, secret: StreamSecret, label: &[u8]) -> Hmac<Sha256> {
         let mut hash =
             Hmac::<Sha256>::new_from_slice(&secret.0).expect("a key may have any length");

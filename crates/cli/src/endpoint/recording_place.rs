@@ -229,7 +229,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("punctual-secret-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.ts");
-        // What somebody else left under the temporary name is not written through.
+        // A file of somebody else under the temporary name is not written through.
         fs::write(folder.join("a.ts.resume.new"), "another's").unwrap();
         RecordingPlace::of(&path).begin(&beginning(7, 0, 0));
         let found = fs::metadata(folder.join("a.ts.resume")).unwrap();

@@ -30,8 +30,8 @@ impl ResumableDestination {
     ///
     /// # Errors
     ///
-    /// The spool is damaged, the receiver has another past of the stream, or it is time to stop and not
-    /// everything is confirmed.
+    /// The spool is damaged, the receiver has another past of the stream, or it is time to stop and
+    /// not everything is confirmed.
     pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
         let uri = self.opener.uri().clone();
         let ended = self.deliver(&shared).await;
