@@ -133,9 +133,9 @@ SRT_API SRTSOCKET srt_accept_bond(const SRTSOCKET listeners[], int lsize, int64_
  * gets. An exception rejects the caller.
  *
  * It runs on a thread of the library, for one caller of a listener after the other. It may wait:
- * connections go on meanwhile, and callers give up after their SRTO_CONNTIMEO. The first link of a
- * group is asked about; further ones join it. libsrt runs the callback on the thread that receives
- * for all connections of the port, which then wait, and asks about each link. */
+ * connections go on meanwhile, and callers give up after their SRTO_CONNTIMEO. Each link of a group
+ * is a caller of its own. libsrt runs the callback on the thread that receives for all connections
+ * of the port, which then wait. */
 typedef int srt_listen_callback_fn(void *opaq, SRTSOCKET ns, int hsversion,
                                    const struct sockaddr *peeraddr, const char *streamid);
 
