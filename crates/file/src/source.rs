@@ -224,7 +224,7 @@ pub(crate) fn changed() -> io::Error {
 
 /// Whether this is the error of a file that is another one than it was.
 pub(crate) fn is_change(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+    matches!(error.get_ref(), Some(inner) if inner.is::<Changed>())
 }
 
 #[derive(Debug, ThisError)]

@@ -209,7 +209,8 @@ async fn a_listening_receiver_goes_on_with_its_sender_alone() {
         carried = stream.carry(&caller, |_| ()) => panic!("{carried:?}"),
     };
     assert_eq!(first, (0..10).map(message).collect::<Vec<_>>());
-    (caller.abort().await, accepted.abort().await);
+    caller.abort().await;
+    accepted.abort().await;
 
     // A stranger that begins a stream of its own, and one that says nothing.
     let stranger = stream_of_ten();
@@ -248,7 +249,8 @@ async fn a_listening_sender_gives_the_rest_to_its_receiver_alone() {
         () = confirm => {}
         carried = stream.carry(&accepted, |_| ()) => panic!("{carried:?}"),
     }
-    (caller.abort().await, accepted.abort().await);
+    caller.abort().await;
+    accepted.abort().await;
     let kept = stream.kept();
 
     // Strangers that resume streams, take frames, and take bytes.
@@ -293,7 +295,8 @@ async fn with_a_passphrase_another_receiver_gets_all_that_is_kept() {
         first = receive(&mut first, &caller, 10) => drop(first.unwrap()),
         carried = stream.carry(&accepted, |_| ()) => panic!("{carried:?}"),
     }
-    (caller.abort().await, accepted.abort().await);
+    caller.abort().await;
+    accepted.abort().await;
     let first = usize::try_from(stream.kept().first / 1_316).unwrap();
     let (caller, accepted) = connect(&listener, secured()).await;
     let mut second = ResumableReceiver::default();
