@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::args::ConnectionArgs;
 use crate::endpoint::{Connection, Opener};
@@ -75,7 +75,7 @@ where
     W: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(args.concurrent_streams.get()));
-    let mut streams = JoinSet::new();
+    let mut streams = Carried::default();
     let mut opened = 0;
     let mut failure = None;
     while args.limit().is_none_or(|limit| opened < limit) {
@@ -91,7 +91,7 @@ where
                 let uri = opener.uri().clone();
                 let stream = carry(uri.clone(), connection);
                 let says = args.reconnect().then(|| Arc::clone(opener.log()));
-                streams.spawn(async move {
+                streams.begin(async move {
                     let result = stream.await.map_err(|failure| failure.at(uri));
                     drop(place);
                     if let (Err(failure), Some(log)) = (&result, says) {
@@ -111,11 +111,57 @@ where
     }
     // A caller that comes now should know at once that it will not be accepted.
     opener.refuse_callers();
-    while let Some(ended) = streams.join_next().await {
+    let lost = streams.join().await.filter(|_| !args.reconnect());
+    failure.or(lost).map_or(Ok(()), Err)
+}
+
+/// The streams that are carried. Nothing is kept of one that has ended but the first failure: a
+/// command may serve any number of callers.
+#[derive(Default)]
+struct Carried {
+    tasks: JoinSet<Result<(), Failure>>,
+    failure: Option<Failure>,
+}
+
+impl Carried {
+    fn begin(&mut self, stream: impl Future<Output = Result<(), Failure>> + Send + 'static) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            self.end(ended);
+        }
+        self.tasks.spawn(stream);
+    }
+
+    fn end(&mut self, ended: Result<Result<(), Failure>, JoinError>) {
         let result = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
-        if !args.reconnect() {
-            failure = failure.or(result.err());
+        if self.failure.is_none() {
+            self.failure = result.err();
         }
     }
-    failure.map_or(Ok(()), Err)
+
+    /// Waits for all streams to end. Returns the failure of the first one that failed.
+    async fn join(mut self) -> Option<Failure> {
+        while let Some(ended) = self.tasks.join_next().await {
+            self.end(ended);
+        }
+        self.failure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn ended_streams_leave_nothing_but_the_first_failure() {
+        let mut streams = Carried::default();
+        for number in 0..1_000 {
+            streams.begin(async move {
+                if number < 2 { Err(Failure::runtime(format!("stream {number}"))) } else { Ok(()) }
+            });
+            assert!(streams.tasks.len() <= 2, "{} after stream {number}", streams.tasks.len());
+            tokio::task::yield_now().await;
+        }
+        let failure = streams.join().await.map(|failure| failure.to_string());
+        assert_eq!(failure.as_deref(), Some("stream 0"));
+    }
 }
