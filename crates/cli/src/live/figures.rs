@@ -5,6 +5,7 @@ use std::time::Duration;
 use punctual::{Bitrate, Statistics};
 use punctual_units::{DisplayDuration, percent};
 
+use crate::live::unrecovered::Unrecovered;
 use crate::live::{LineText, Watched, Way};
 
 /// The figures of a connection's statistics that are shown, from the side that the stream goes to.
@@ -16,7 +17,7 @@ pub(super) struct Figures {
     pub(super) retransmitted: u64,
     /// Packets that the filter rebuilt, or that it added at the sender; `None` without a filter.
     pub(super) filter: Option<u64>,
-    pub(super) unrecovered: u64,
+    pub(super) unrecovered: Unrecovered,
     pub(super) buffer: Duration,
     /// The negotiated latency on that side.
     pub(super) latency: Duration,
@@ -31,7 +32,7 @@ impl Figures {
                 retransmitted: statistics.packets_received_retransmitted,
                 filter: (statistics.packets_receive_filter_extra > 0)
                     .then_some(statistics.packets_filter_supplied),
-                unrecovered: statistics.packets_receive_dropped,
+                unrecovered: Unrecovered::of(statistics, way),
                 buffer: statistics.receive_buffer_span,
                 latency: statistics.receive_latency,
             },
@@ -40,7 +41,7 @@ impl Figures {
                 lost: statistics.packets_send_lost,
                 retransmitted: statistics.packets_retransmitted,
                 filter: Some(statistics.packets_send_filter_extra).filter(|added| *added > 0),
-                unrecovered: statistics.packets_send_dropped,
+                unrecovered: Unrecovered::of(statistics, way),
                 buffer: statistics.send_buffer_span,
                 latency: statistics.peer_latency,
             },
@@ -80,7 +81,7 @@ impl Sum {
             if let Some(packets) = figures.filter {
                 *sum.filter.get_or_insert_default() += packets;
             }
-            sum.unrecovered += figures.unrecovered;
+            sum.unrecovered.add(figures.unrecovered);
             sum.buffer = sum.buffer.max(figures.buffer);
             sum.latency = sum.latency.max(figures.latency);
         }
@@ -113,7 +114,7 @@ impl Sum {
             let share = percent(packets, figures.packets);
             line.push(30, format!("{} {share}", filtered_by(way)));
         }
-        line.push(90, format!("unrecovered {}", figures.unrecovered));
+        line.push(90, figures.unrecovered.to_string());
         let (buffer, latency) = (figures.buffer.as_millis(), figures.latency.as_millis());
         line.push(50, format!("buffer {buffer} of {latency} ms"));
         self.links.iter().for_each(|link| line.push(20, link.clone()));

@@ -7,6 +7,7 @@ pub(crate) mod line;
 mod links;
 mod playout;
 mod totals;
+mod unrecovered;
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,7 @@ pub(crate) use fit::LineText;
 use links::Links;
 use playout::PlayoutCheck;
 use totals::Totals;
+use unrecovered::Unrecovered;
 
 /// The direction of a stream at a connection, which selects the statistics to show.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -131,9 +133,10 @@ impl Live {
     }
 
     fn add_to_totals(&self, watched: &Watched) {
-        let unrecovered = match &watched.socket {
-            Some(socket) => Figures::of(&socket.statistics(), watched.way).unrecovered,
-            None => watched.traffic.lost().map_or(0, |(lost, _)| lost),
+        let unrecovered = match (&watched.socket, watched.traffic.lost()) {
+            (Some(socket), _) => Unrecovered::of(&socket.statistics(), watched.way),
+            (None, Some((lost, _))) => Unrecovered::by_numbers(lost),
+            (None, None) => Unrecovered::default(),
         };
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let traffic = &watched.traffic;
@@ -224,7 +227,7 @@ impl Watched {
                 let share = percent(packets, figures.packets);
                 let _ = write!(text, ", {} {packets} ({share})", filtered_by(self.way));
             }
-            let _ = write!(text, ", unrecovered {}", figures.unrecovered);
+            let _ = write!(text, ", {}", figures.unrecovered);
             for link in socket.links_in_all() {
                 let _ = write!(text, "; {}", links::summary(&link, time, self.way));
             }

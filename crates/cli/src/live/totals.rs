@@ -3,6 +3,7 @@
 use punctual_units::DisplayBytes;
 
 use crate::live::Way;
+use crate::live::unrecovered::Unrecovered;
 
 /// The totals of the connections of one direction that have ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,16 +11,16 @@ pub(super) struct Totals {
     connections: u64,
     messages: u64,
     bytes: u64,
-    unrecovered: u64,
+    unrecovered: Unrecovered,
 }
 
 impl Totals {
     /// A connection has ended.
-    pub(super) fn add(&mut self, messages: u64, bytes: u64, unrecovered: u64) {
+    pub(super) fn add(&mut self, messages: u64, bytes: u64, unrecovered: Unrecovered) {
         self.connections += 1;
         self.messages += messages;
         self.bytes += bytes;
-        self.unrecovered += unrecovered;
+        self.unrecovered.add(unrecovered);
     }
 
     /// The totals in words; `None` for fewer than two connections, since one has its own summary.
@@ -27,7 +28,7 @@ impl Totals {
         let verb = if way == Way::In { "received" } else { "sent" };
         (self.connections > 1).then(|| {
             format!(
-                "{} connections in all: {verb} {} messages, {:#}, unrecovered {}",
+                "{} connections in all: {verb} {} messages, {:#}, {}",
                 self.connections,
                 self.messages,
                 DisplayBytes(self.bytes),
@@ -39,14 +40,21 @@ impl Totals {
 
 #[cfg(test)]
 mod tests {
+    use punctual::Statistics;
+
     use super::*;
 
     #[test]
     fn several_connections_are_summed_and_one_is_not_repeated() {
         let mut totals = Totals::default();
-        totals.add(10, 13_160, 1);
+        let received = |dropped| {
+            let mut statistics = Statistics::default();
+            statistics.packets_receive_dropped = dropped;
+            Unrecovered::of(&statistics, Way::In)
+        };
+        totals.add(10, 13_160, received(1));
         assert_eq!(totals.describe(Way::In), None);
-        totals.add(20, 26_320, 2);
+        totals.add(20, 26_320, received(2));
         let said = totals.describe(Way::In).expect("there are two");
         assert_eq!(said, "2 connections in all: received 30 messages, 39.5 kB, unrecovered 3");
     }

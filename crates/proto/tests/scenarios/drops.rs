@@ -318,3 +318,28 @@ fn a_full_send_buffer_refuses_messages_and_reports_room() {
     assert_eq!(pair.delivered(Side::Caller).len(), 51);
     assert_eq!(pair.caller.writable, 1, "one event");
 }
+
+/// With a round trip nearly as long as half of the latency, the sender drops packets that arrived
+/// behind a missing one, and sees no loss that the receiver acknowledges.
+#[test]
+fn a_sender_knows_what_a_receiver_of_this_implementation_never_delivers() {
+    let mut differs = 0;
+    for (round_trip, loss, ms) in [(600, 0.02, 1_500), (500, 0.05, 1_250), (20, 0.2, 50)] {
+        for seed in 0..3 {
+            let lossy = lossy(loss).with_delay(MS(round_trip / 2));
+            let mut pair = Pair::symmetric(seed, lossy);
+            pair.connect(latency(ms), latency(ms));
+            pair.stream(Side::Caller, 3_000, MS(3));
+            pair.run_for(MS(ms) + SECS(5));
+            let dropped = pair.statistics(Side::Listener).packets_receive_dropped;
+            let sender = pair.statistics(Side::Caller);
+            assert_eq!(sender.unrecovered_at_peer(), Some(dropped), "seed {seed}, {ms} ms");
+            differs += u64::from(sender.packets_send_dropped != dropped);
+        }
+    }
+    assert!(differs > 0, "too easy");
+    let mut pair = Pair::symmetric(1, lossy(0.1));
+    pair.connect(latency(60), latency(60).with_timed_requests(false));
+    pair.stream(Side::Caller, 500, MS(2));
+    assert_eq!(pair.statistics(Side::Caller).unrecovered_at_peer(), None, "it does not report");
+}
