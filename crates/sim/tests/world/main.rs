@@ -7,6 +7,7 @@
 mod captures;
 mod common;
 mod custom;
+mod fast_paths;
 mod files;
 mod groups;
 mod hosts;

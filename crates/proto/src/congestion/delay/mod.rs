@@ -124,7 +124,7 @@ impl DelayControl {
 
     fn solo(&self) -> Solo {
         let target = self.limits.queue_target(self.queue.base());
-        Solo::new(target, self.limits.shares(), self.packet_size)
+        Solo::new(target, self.limits.shares(), self.packet_size, self.queue.noise())
     }
 
     fn path_view(&self) -> PathView {

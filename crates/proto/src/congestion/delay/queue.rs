@@ -16,11 +16,16 @@ pub(super) struct QueueDelay {
     /// The base at the last [`take_fall`](Self::take_fall).
     base_before: Duration,
     longer_path: LongerPath,
+    noise: Duration,
 }
 
 /// The time over which the least round trip is the current one: a few samples, which come every
 /// 10 ms. A delay that not all packets have, such as that of a host or a radio link, is no queue.
 const WINDOW: Duration = Duration::from_millis(45);
+/// Shorter round trips consist of the time that hosts take, which varies by as much.
+const LEAST_BASE: Duration = Duration::from_millis(1);
+/// The noise is the mean over about this number of round trips.
+const NOISE_MEMORY: u32 = 16;
 /// The most round trips that are remembered.
 const SAMPLES: usize = 64;
 
@@ -35,6 +40,7 @@ impl QueueDelay {
         }
         self.latest.push_back((now, rtt));
         self.current = self.latest.iter().map(|&(_, rtt)| rtt).min().unwrap_or(rtt);
+        self.noise = (self.noise * (NOISE_MEMORY - 1) + (rtt - self.current)) / NOISE_MEMORY;
         self.base = self.longer_path.follow(now, self.current, base, long);
     }
 
@@ -47,18 +53,26 @@ impl QueueDelay {
     /// The share of the round trip without a queue that is left of that at the last call: 1 unless
     /// it has fallen.
     pub(super) fn take_fall(&mut self) -> f64 {
-        let before = std::mem::replace(&mut self.base_before, self.base);
-        if self.base < before { self.base.as_secs_f64() / before.as_secs_f64() } else { 1.0 }
+        let base = self.base();
+        let before = std::mem::replace(&mut self.base_before, base);
+        if base < before { base.as_secs_f64() / before.as_secs_f64() } else { 1.0 }
     }
 
-    /// The round trip without a queue; zero before the first sample.
-    pub(super) const fn base(&self) -> Duration {
-        self.base
+    /// The round trip without a queue, and with the least time that hosts take; zero before the
+    /// first sample.
+    pub(super) fn base(&self) -> Duration {
+        if self.base.is_zero() { self.base } else { self.base.max(LEAST_BASE) }
     }
 
     /// The present round trip with its queue; zero before the first sample.
-    pub(super) const fn round_trip(&self) -> Duration {
-        self.current
+    pub(super) fn round_trip(&self) -> Duration {
+        self.base() + self.delay()
+    }
+
+    /// The part of the queueing delay that is noise: by how much the round trips differ from the
+    /// least of their time.
+    pub(super) const fn noise(&self) -> Duration {
+        self.noise
     }
 
     /// The queueing delay.
@@ -96,6 +110,17 @@ mod tests {
             queue.sample(Instant::from_millis(10 * n), MS(70 + n % 4 * 10), MS(50), MS(8));
         }
         assert_eq!((queue.delay(), queue.round_trip()), (MS(20), MS(70)));
+    }
+
+    #[test]
+    fn a_short_round_trip_counts_as_a_millisecond_and_its_spread_is_noise() {
+        let mut queue = QueueDelay::default();
+        let us = Duration::from_micros;
+        for n in 0..100 {
+            queue.sample(Instant::from_millis(10 * n), us(100 + n % 5 * 200), us(100), MS(8));
+        }
+        assert_eq!((queue.base(), queue.delay(), queue.round_trip()), (MS(1), MS(0), MS(1)));
+        assert!((us(330)..us(470)).contains(&queue.noise()), "{:?}", queue.noise());
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::time::Duration;
 /// FAST's *α* is a constant, so that the queueing delay depends on the rate. Here *α* is the number
 /// of packets of the target delay up to a rate of 10 Mb/s, and above it grows as the square root of
 /// the rate: the delay stays within its target, and since *α* grows more slowly than the rate,
-/// senders that share a queue still end at equal rates.
+/// senders that share a queue still end at equal rates. The noise of the round trips is added to the
+/// delay of *α*, up to the target: hosts are late by as much, and a sender that took that for a
+/// queue would end at a rate of 10 Mb/s · (target / noise)².
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Solo {
     /// The target of the queueing delay.
@@ -19,6 +21,8 @@ pub(super) struct Solo {
     weight: f64,
     /// The rate of 10 Mb/s, packets per second.
     reference: f64,
+    /// The queueing delay that is the noise of hosts.
+    noise: Duration,
 }
 
 /// The share of the difference that the window makes up for in a round trip (FAST TCP: γ). The
@@ -36,15 +40,18 @@ const REFERENCE: f64 = 10e6;
 impl Solo {
     /// For packets of `packet_size` bytes. Of senders that share a queue, one with twice the
     /// `shares` gets twice the rate.
-    pub(super) fn new(target: Duration, shares: f64, packet_size: u32) -> Self {
+    pub(super) fn new(target: Duration, shares: f64, packet_size: u32, noise: Duration) -> Self {
         let reference = REFERENCE / 8.0 / f64::from(packet_size.max(1));
-        Self { target, weight: shares.sqrt(), reference }
+        Self { target, weight: shares.sqrt(), reference, noise }
     }
 
     /// The number of own packets in the queue at an arrival rate of `rate` packets per second.
     pub(super) fn own_queue(&self, rate: f64) -> f64 {
         let share = (self.reference / rate.max(1.0)).sqrt().min(1.0);
-        (self.weight * self.target.as_secs_f64() * rate * share).max(LEAST_QUEUE)
+        let own = self.weight * self.target.as_secs_f64() * share;
+        let most = self.target.as_secs_f64().max(own);
+        let delay = (own + self.noise.as_secs_f64()).min(most);
+        (delay * rate).max(LEAST_QUEUE)
     }
 
     /// The queueing delay that the sender causes alone at this rate.
@@ -104,10 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn noise_lengthens_the_own_queue_up_to_its_target() {
+        // A gigabit a second, a hundred times 10 Mb/s: a tenth of the target.
+        let rate = 1e9 / 8.0 / f64::from(SIZE);
+        let delays = [0, 1, 9].map(|ms| Solo::new(MS(5), 1.0, SIZE, MS(ms)).own_delay(rate));
+        assert_eq!(delays.map(|delay| delay.as_micros()), [500, 1_500, 5_000]);
+    }
+
+    #[test]
     fn alone_it_fills_the_link_and_the_queue_stays_within_its_target() {
         for (mbps, base) in [(1.0, 20), (10.0, 300), (50.0, 100), (200.0, 200)] {
             let capacity = mbps * 1e6 / 8.0 / f64::from(SIZE);
-            let solo = Solo::new(MS(20), 1.0, SIZE);
+            let solo = Solo::new(MS(20), 1.0, SIZE, Duration::ZERO);
             let (rates, queue) = share(vec![(solo, 10.0)], capacity, MS(base));
             assert!(rates[0] > 0.999 * capacity, "{mbps} Mb/s: {} of {capacity}", rates[0]);
             let two_packets = Duration::from_secs_f64(2.0 / capacity);
@@ -118,14 +133,14 @@ mod tests {
 
     #[test]
     fn senders_that_share_a_queue_end_at_equal_rates() {
-        let solo = Solo::new(MS(20), 1.0, SIZE);
+        let solo = Solo::new(MS(20), 1.0, SIZE, Duration::ZERO);
         let (rates, _) = share(vec![(solo, 800.0), (solo, 20.0)], 8_000.0, MS(100));
         assert!((rates[0] / rates[1] - 1.0).abs() < 0.02, "{rates:?}");
     }
 
     #[test]
     fn two_shares_get_twice_the_rate_of_one() {
-        let [one, two] = [1.0, 2.0].map(|shares| Solo::new(MS(20), shares, SIZE));
+        let [one, two] = [1.0, 2.0].map(|shares| Solo::new(MS(20), shares, SIZE, Duration::ZERO));
         let (rates, _) = share(vec![(one, 400.0), (two, 400.0)], 8_000.0, MS(100));
         assert!((rates[1] / rates[0] - 2.0).abs() < 0.1, "{rates:?}");
     }
