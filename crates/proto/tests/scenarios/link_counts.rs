@@ -2,10 +2,12 @@
 //! delays.
 
 use punctual_netem::{Jitter, LinkConfig, Reorder};
+use punctual_proto::{GroupKind, Statistics};
 
+use crate::bond::Bond;
 use crate::datagram::data_header;
 use crate::pair::{Pair, Side};
-use crate::{MS, latency, link, lossy};
+use crate::{MS, SECS, latency, link, lossy};
 
 #[test]
 fn gaps_are_counted_by_run_and_not_by_packet() {
@@ -72,4 +74,68 @@ fn the_numbers_of_acks_show_the_loss_of_the_way_back() {
     // With random losses, nine in ten are single.
     let mean = sender.acks_missed as f64 / sender.ack_gaps as f64;
     assert!((1.05..1.2).contains(&mean), "{mean} of them in a run");
+}
+
+/// The statistics of all connections at the listener of a group.
+fn of_links(bond: &mut Bond) -> Vec<Statistics> {
+    let now = bond.now;
+    let links: Vec<_> = bond.listener.members.values().copied().collect();
+    let endpoints = bond.listener.endpoints();
+    links.into_iter().filter_map(|(place, id)| endpoints[place].statistics(now, id)).collect()
+}
+
+#[test]
+fn a_standby_link_that_takes_over_has_lost_nothing() {
+    for seed in 0..20 {
+        let mut bond = Bond::new(seed, GroupKind::Backup, &latency(300), &[link(), link()]);
+        bond.connect(&[2, 1]);
+        for _ in 0..3 {
+            bond.stream(Side::Caller, 400 + seed as u32, MS(2));
+            bond.cut(0);
+            bond.stream(Side::Caller, 400, MS(2));
+            bond.set_path(0, &link());
+            bond.stream(Side::Caller, 1_500, MS(2));
+        }
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        assert!(bond.caller.group().switches() >= 3, "the standby link has taken over");
+        for link in of_links(&mut bond) {
+            assert_eq!(link.packets_receive_dropped, 0, "seed {seed}: {link:?}");
+        }
+        let standby = &of_links(&mut bond)[1];
+        assert!(standby.packets_received > 300, "{standby:?}");
+        assert_eq!(standby.packets_receive_lost, 0, "seed {seed}: {standby:?}");
+    }
+}
+
+#[test]
+fn a_link_that_joins_late_has_lost_nothing() {
+    for kind in [GroupKind::Broadcast, GroupKind::Balance] {
+        let mut bond = Bond::new(9, kind, &latency(300), &[link(), link()]);
+        bond.call(0, 0);
+        bond.run_for(SECS(1));
+        bond.stream(Side::Caller, 500, MS(2));
+        bond.call(1, 0);
+        bond.stream(Side::Caller, 500, MS(2));
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        for link in of_links(&mut bond) {
+            assert!(link.packets_received > 100);
+            assert_eq!((link.packets_receive_lost, link.packets_receive_dropped), (0, 0));
+        }
+    }
+}
+
+/// The group sends what one link lost by the other: the link has lost it, and the stream lacks
+/// nothing.
+#[test]
+fn a_balancing_link_counts_its_losses_and_no_drops() {
+    let mut bond = Bond::new(9, GroupKind::Balance, &latency(300), &[lossy(0.05), link()]);
+    bond.connect(&[0, 0]);
+    bond.stream(Side::Caller, 3_000, MS(2));
+    bond.run_for(SECS(1));
+    bond.assert_complete(Side::Caller);
+    let links = of_links(&mut bond);
+    assert!(links[0].packets_receive_lost > 30, "{:?}", links[0]);
+    assert!(links.iter().all(|link| link.packets_receive_dropped == 0));
 }

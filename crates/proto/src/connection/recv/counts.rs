@@ -17,8 +17,22 @@ pub(crate) struct Counts {
     late: LatePackets,
     encryption: UnreadablePackets,
     filter: FilterPackets,
+    sharing: Sharing,
     pub(crate) acks_sent: u64,
     pub(crate) ignored: u64,
+}
+
+/// What a connection carries of its stream, which decides how packets count that the sender does
+/// not send (again) by this connection.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Sharing {
+    /// All of it: the stream lacks them.
+    #[default]
+    Whole,
+    /// What its group gives each link. The link never had them: it joined later, or was on standby.
+    OfLinks,
+    /// Another share than the other links: the group sends them by another link.
+    Balanced,
 }
 
 /// Packets whose numbers were left out.
@@ -63,7 +77,7 @@ impl Counts {
     }
 
     /// The total of packets that are never delivered, modulo 2^32.
-    pub(crate) const fn given_up(&self) -> u32 {
+    pub(crate) const fn never_delivered(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "it wraps")]
         {
             self.dropped as u32
@@ -111,10 +125,28 @@ impl Counts {
         self.dropped += packets;
     }
 
+    /// The sender gave up packets. `listed`: they were counted as lost.
+    pub(crate) const fn given_up(&mut self, packets: u64, listed: bool) {
+        match self.sharing {
+            Sharing::Whole => self.dropped += packets,
+            Sharing::OfLinks if listed => {
+                self.losses.packets = self.losses.packets.saturating_sub(packets);
+            }
+            Sharing::OfLinks | Sharing::Balanced => {}
+        }
+    }
+
+    /// The connection is a link of a group; `balanced` if each link gets other messages.
+    pub(crate) const fn is_link(&mut self, balanced: bool) {
+        self.sharing = if balanced { Sharing::Balanced } else { Sharing::OfLinks };
+    }
+
     pub(crate) fn jumped_ahead(&mut self, packets: u64) {
         self.jumps += 1;
-        self.lost(packets);
-        self.dropped += packets;
+        if matches!(self.sharing, Sharing::Whole) {
+            self.lost(packets);
+        }
+        self.given_up(packets, false);
     }
 
     /// The stream jumped back, to packets that it had skipped.

@@ -330,9 +330,11 @@ impl ReceiveHalf {
         self.store.timing.traced_drift()
     }
 
-    /// From now on a group sets the correction for the drift; now it is `nanos`.
+    /// The connection is a link of a group, which sets the correction for the drift from now on;
+    /// now it is `nanos`.
     pub(crate) const fn share_drift(&mut self, nanos: i64) {
         self.store.timing.share_drift(nanos);
+        self.counts.is_link(false);
     }
 
     pub(crate) const fn set_drift(&mut self, nanos: i64) {
@@ -368,7 +370,7 @@ impl ReceiveHalf {
     /// Returns `false` if there is no room to remember that.
     fn forgo(&mut self, first: SeqNo, last: SeqNo) -> bool {
         let count = self.store.buffer.give_up(first, last);
-        self.counts.dropped(u64::from(count));
+        self.counts.given_up(count.into(), true);
         let end = self.store.buffer.end();
         if last.is_before(end) {
             return true;
@@ -452,7 +454,7 @@ impl ReceiveHalf {
     pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
         let next = self.store.buffer.acknowledged();
         let room = self.store.room();
-        let given_up = self.counts.given_up();
+        let given_up = self.counts.never_delivered();
         let (number, kind) = self.acks.send(now, next, room, given_up);
         self.counts.acks_sent += 1;
         let link = AckLink {
@@ -630,7 +632,7 @@ impl ReceiveHalf {
     fn evict_for(&mut self, seq: SeqNo) {
         if self.store.timing.drops_too_late() {
             let count = self.store.buffer.give_way(seq);
-            self.counts.dropped(u64::from(count));
+            self.counts.given_up(count.into(), true);
         }
     }
 
@@ -686,12 +688,13 @@ impl ReceiveHalf {
     fn skip_numbers(&mut self, now: Instant, end: SeqNo, seq: SeqNo, rtt: Rtt) {
         for (first, last) in self.drops.settle(seq) {
             let count = self.store.buffer.give_up(first, last);
-            self.counts.dropped(u64::from(count));
+            self.counts.given_up(count.into(), false);
         }
         let mut from = end;
         while from.is_before(seq) {
             let run = self.store.buffer.missing().ranges_from(from).next();
-            let Some((first, last)) = run.filter(|(first, _)| !first.is_before(from)) else {
+            // The search goes around the ring, to packets before `from`.
+            let Some((first, last)) = run.filter(|(first, _)| first.is_within(from, seq)) else {
                 break;
             };
             self.counts.lost(u64::from(last.distance_from(first).unsigned_abs()) + 1);
@@ -712,6 +715,7 @@ impl ReceiveHalf {
     /// Passes packets to a balancing group as they arrive from now on, due or not.
     pub(crate) fn bypass_to_group(&mut self) {
         self.store.delivery.bypass_to_group();
+        self.counts.is_link(true);
     }
 
     /// Whether messages wait for the group.
