@@ -1,6 +1,6 @@
 //! Statistics of SRT connections as libsrt's tools write them: CSV and JSON.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use punctual::Statistics;
@@ -59,7 +59,7 @@ impl StatsFiles {
         let mut work = std::pin::pin!(work);
         let mut ticks = interval_at(Instant::now() + self.period, self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut before = HashMap::new();
+        let mut before = Before::default();
         let mut had_rows = false;
         loop {
             tokio::select! {
@@ -77,13 +77,10 @@ impl StatsFiles {
         }
     }
 
-    fn rows(&self, end: &StatsEnd, before: &mut HashMap<u32, Statistics>) {
-        let rows: Vec<(u32, u16, String, Sample)> = end
-            .srt_rows()
-            .into_iter()
-            .map(|Row { id, weight, peer, statistics: total, quic }| {
-                let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
-                before.insert(id, total.clone());
+    fn rows(&self, end: &StatsEnd, before: &mut Before) {
+        let rows: Vec<(u32, u16, String, Sample)> = before
+            .next(end.srt_rows())
+            .map(|(Row { id, weight, peer, statistics: total, quic, .. }, interval)| {
                 (id, weight, peer, Sample { total, interval, quic })
             })
             .collect();
@@ -120,5 +117,57 @@ impl StatsFiles {
             StatsFormat::Csv => csv_row(now, *id, sample),
             StatsFormat::Json => json_row(now, *id, sample),
         }
+    }
+}
+
+/// The statistics of the rows before, by socket ID.
+#[derive(Default)]
+struct Before {
+    statistics: HashMap<u32, Statistics>,
+    /// Links with a last row.
+    ended: HashSet<u32>,
+}
+
+impl Before {
+    /// The rows that are to be written now, each with its statistics since the row before: all but
+    /// those of ended links that have had their last one.
+    fn next(&mut self, mut rows: Vec<Row>) -> impl Iterator<Item = (Row, Statistics)> {
+        let ended = rows.iter().filter(|row| row.is_last).map(|row| row.id).collect();
+        let had_last = std::mem::replace(&mut self.ended, ended);
+        rows.retain(|row| !(row.is_last && had_last.contains(&row.id)));
+        rows.into_iter().map(|row| {
+            let before = match row.is_last {
+                true => self.statistics.remove(&row.id),
+                false => self.statistics.insert(row.id, row.statistics.clone()),
+            };
+            let interval = row.statistics.since(&before.unwrap_or_default());
+            (row, interval)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: u32, sent: u64, is_last: bool) -> Row {
+        let mut statistics = Statistics::default();
+        statistics.packets_sent = sent;
+        Row { id, weight: 0, peer: String::new(), statistics, quic: None, is_last }
+    }
+
+    #[test]
+    fn a_link_that_has_ended_gets_one_last_row_of_what_it_carried_since_the_one_before() {
+        let mut before = Before::default();
+        let mut next = |rows| -> Vec<(u32, u64)> {
+            before.next(rows).map(|(row, since)| (row.id, since.packets_sent)).collect()
+        };
+        assert_eq!(next(vec![row(1, 90, false), row(2, 50, false)]), [(1, 90), (2, 50)]);
+        // The second link ended; a third came and went within the period.
+        let ended = || [row(2, 57, true), row(3, 4, true)];
+        let with_first = |sent| std::iter::once(row(1, sent, false)).chain(ended()).collect();
+        assert_eq!(next(with_first(100)), [(1, 10), (2, 7), (3, 4)]);
+        assert_eq!(next(with_first(110)), [(1, 10)]);
+        assert_eq!(next(with_first(120)), [(1, 10)]);
     }
 }

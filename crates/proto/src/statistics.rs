@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Bitrate;
 
 macro_rules! statistics {
@@ -291,6 +292,15 @@ impl Statistics {
         (self.peer_drop_reports > 0).then_some(self.packets_peer_dropped)
     }
 
+    /// The smoothed round-trip time; `None` before the first measurement, when
+    /// [`rtt`](Self::rtt) is the initial estimate of 100 ms.
+    pub fn measured_rtt(&self) -> Option<Duration> {
+        let Rtt { smoothed, variance } = Rtt::INITIAL;
+        let is_initial = (self.rtt, self.rtt_variance) == (smoothed, variance);
+        let is_unknown = self.rtt.is_zero() || is_initial && self.rtt_samples == 0;
+        (!is_unknown).then_some(self.rtt)
+    }
+
     /// The rate of all bytes received over this interval, headers included \[mbpsRecvRate\].
     pub fn receive_rate(&self) -> Bitrate {
         Bitrate::of(self.bytes_received, self.elapsed)
@@ -300,6 +310,16 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_initial_estimate_of_the_round_trip_is_no_measurement() {
+        let Rtt { smoothed: rtt, variance: rtt_variance } = Rtt::INITIAL;
+        let initial = Statistics { rtt, rtt_variance, ..Statistics::default() };
+        assert_eq!(initial.measured_rtt(), None);
+        assert_eq!(Statistics::default().measured_rtt(), None, "a group without links");
+        let measured = Statistics { rtt_variance: Duration::from_millis(3), ..initial };
+        assert_eq!(measured.measured_rtt(), Some(rtt));
+    }
 
     #[test]
     fn an_interval_is_the_difference_of_totals_and_the_later_instants() {

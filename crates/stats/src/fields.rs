@@ -33,6 +33,8 @@ pub enum Value {
     Whole(u64),
     /// A measured number, which is printed with six significant digits.
     Real(f64),
+    /// It was not measured yet: nothing in CSV, `null` in JSON.
+    Unknown,
 }
 
 impl std::fmt::Display for Value {
@@ -40,6 +42,7 @@ impl std::fmt::Display for Value {
         match *self {
             Self::Whole(count) => write!(f, "{count}"),
             Self::Real(measure) => f.write_str(&six_digits(measure)),
+            Self::Unknown => Ok(()),
         }
     }
 }
@@ -58,7 +61,10 @@ fields! {
     pktFlowWindow = "window"."flow": |s| Value::Whole(s.total.flow_window.into());
     pktCongestionWindow = "window"."congestion": |s| Value::Whole(s.total.congestion_window.into());
     pktFlightSize = "window"."flight": |s| Value::Whole(s.total.flight_size.into());
-    msRTT = "link"."rtt": |s| Value::Real(s.total.rtt.as_secs_f64() * 1e3);
+    msRTT = "link"."rtt": |s| {
+        let measured = s.total.measured_rtt();
+        measured.map_or(Value::Unknown, |rtt| Value::Real(rtt.as_secs_f64() * 1e3))
+    };
     mbpsBandwidth = "link"."bandwidth": |s| Value::Real(s.total.link_capacity.as_mbps());
     mbpsMaxBW = "link"."maxBandwidth": |s| Value::Real(s.total.max_bandwidth.as_mbps());
     pktSent = "send"."packets": |s| Value::Whole(s.interval.packets_sent);

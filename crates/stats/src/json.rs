@@ -142,6 +142,7 @@ impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Whole(count) => count.serialize(serializer),
+            Self::Unknown => serializer.serialize_none(),
             Self::Real(_) => {
                 let digits = RawValue::from_string(self.to_string());
                 digits.map_err(S::Error::custom)?.serialize(serializer)
@@ -172,6 +173,14 @@ mod tests {
         assert_eq!(parsed["recv"]["packetsUndecrypted"], 3);
         assert_eq!(parsed["recv"].as_object().unwrap().len(), 18);
         assert_eq!(parsed["latency"], serde_json::json!({ "here": 120, "there": 250 }));
+    }
+
+    #[test]
+    fn a_round_trip_that_was_not_measured_has_no_value() {
+        let mut unknown = sample();
+        unknown.total.rtt = std::time::Duration::ZERO;
+        let row = json_row("now", 7, &unknown);
+        assert!(row.contains("\"link\":{\"rtt\":null,\"bandwidth\":0"), "{row}");
     }
 
     #[test]

@@ -64,6 +64,20 @@ mod tests {
     }
 
     #[test]
+    fn a_round_trip_that_was_not_measured_has_no_value() {
+        let mut unknown = sample();
+        unknown.total.rtt = std::time::Duration::ZERO;
+        let row = csv_row("now", 7, &unknown);
+        assert!(row.starts_with("now,2000,7,2000,0,0,0,,0,1000,520,"), "{row}");
+        let read = read::StatsTable::parse(&format!("{}\n{row}\n", csv_header()));
+        assert!(read.is_err(), "`now` is no time");
+        let row = csv_row("2026-01-02T03:04:05.000006+0000", 7, &unknown);
+        let read = read::StatsTable::parse(&format!("{}\n{row}\n", csv_header()));
+        let read = read.expect("it is legal");
+        assert_eq!(read.connections[0].column("msRTT"), Some(&[None][..]));
+    }
+
+    #[test]
     fn the_weight_follows_the_socket_id() {
         assert!(csv_header_with_weight().starts_with("Timepoint,Time,SocketID,weight,Time,"));
         let row = csv_row_with_weight("now", 7, 50, "[::1]:9", &sample());

@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) statistics: Statistics,
     /// The statistics of the QUIC connection that carries it.
     pub(crate) quic: Option<QuicStatistics>,
+    /// Whether it is the last row of a link that has ended.
+    pub(crate) is_last: bool,
 }
 
 impl SrtEnd {
@@ -75,28 +77,33 @@ impl SrtEnd {
         }
     }
 
-    /// A row for the whole, and one for each link of a group.
+    /// A row for the whole, and one for each link of a group, also the last one of each link that
+    /// has ended.
     pub(crate) fn rows(&self) -> Vec<Row> {
         match self {
             Self::Socket(socket) => {
                 let id = socket.info().socket_id.value();
                 let peer = socket.peer_addr().to_string();
                 let quic = quic::of_socket(socket);
-                vec![Row { id, weight: 0, peer, statistics: socket.statistics(), quic }]
+                let statistics = socket.statistics();
+                vec![Row { id, weight: 0, peer, statistics, quic, is_last: false }]
             }
             Self::Group(group) => {
                 let report = group.report();
                 let statistics = whole(&report);
                 let (id, peer) = (group.id(), String::new());
-                let all = Row { id, weight: 0, peer, statistics, quic: None };
-                let links = report.links.into_iter().map(|link| Row {
+                let all = Row { id, weight: 0, peer, statistics, quic: None, is_last: false };
+                let row = |link: LinkReport, is_last| Row {
                     id: link.socket_id,
                     weight: link.weight,
                     peer: link.remote.to_string(),
                     quic: quic::of_link(&link),
                     statistics: link.statistics,
-                });
-                std::iter::once(all).chain(links).collect()
+                    is_last,
+                };
+                let ended = report.last_reports.into_iter().map(|link| row(link, true));
+                let links = report.links.into_iter().map(|link| row(link, false));
+                std::iter::once(all).chain(ended).chain(links).collect()
             }
         }
     }
@@ -137,7 +144,9 @@ fn whole(report: &GroupReport) -> Statistics {
         add(report.stream.clone(), &report.ended),
         |sum, link| {
             let mut sum = add(sum, link);
-            sum.rtt = sum.rtt.max(link.rtt);
+            if link.measured_rtt() > sum.measured_rtt() {
+                (sum.rtt, sum.rtt_variance) = (link.rtt, link.rtt_variance);
+            }
             sum.receive_buffer_span = sum.receive_buffer_span.max(link.receive_buffer_span);
             sum.send_buffer_span = sum.send_buffer_span.max(link.send_buffer_span);
             sum
@@ -159,7 +168,9 @@ mod tests {
         (ended.packets_sent, ended.packets_receive_lost) = (948, 90);
         ended.peer_latency = Duration::from_millis(120);
         ended.send_buffer_span = Duration::from_millis(1_017);
-        let all = whole(&GroupReport { stream, links: Vec::new(), ended, ended_links: Vec::new() });
+        let (links, ended_links, last_reports) = (Vec::new(), Vec::new(), Vec::new());
+        let all = whole(&GroupReport { stream, links, ended, ended_links, last_reports });
+        assert_eq!(all.measured_rtt(), None);
         assert_eq!((all.packets_sent_unique, all.packets_sent), (474, 948));
         assert_eq!(all.packets_receive_lost, 90);
         assert_eq!(all.peer_latency, Duration::from_millis(120));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use punctual::{Bitrate, Statistics};
 use punctual_units::{DisplayDuration, percent};
 
+use crate::live::links::LinkTexts;
 use crate::live::unrecovered::Unrecovered;
 use crate::live::{LineText, Watched, Way};
 
@@ -55,9 +56,10 @@ pub(super) struct Sum {
     connections: usize,
     bytes: u64,
     messages: u64,
-    srt: Option<(Duration, Figures)>,
-    /// A text for each link of each group.
-    links: Vec<String>,
+    /// The longest round trip that was measured, and the figures.
+    srt: Option<(Option<Duration>, Figures)>,
+    /// The links of each group.
+    links: LinkTexts,
 }
 
 impl Sum {
@@ -72,9 +74,9 @@ impl Sum {
         if let Some(socket) = &watched.socket {
             let statistics = socket.statistics();
             let figures = Figures::of(&statistics, watched.way);
-            self.links.extend(watched.links.describe(&socket.links(), time, watched.way));
+            self.links.add(&socket.links(), &mut watched.links, time, watched.way);
             let (rtt, sum) = self.srt.get_or_insert_default();
-            *rtt = (*rtt).max(statistics.rtt);
+            *rtt = (*rtt).max(statistics.measured_rtt());
             sum.packets += figures.packets;
             sum.lost += figures.lost;
             sum.retransmitted += figures.retransmitted;
@@ -106,7 +108,9 @@ impl Sum {
             line.push(30, format!("{} messages", self.messages));
             return Some(line);
         };
-        line.push(70, format!("RTT {:#}", DisplayDuration(*rtt)));
+        if let Some(rtt) = rtt {
+            line.push(70, format!("RTT {:#}", DisplayDuration(*rtt)));
+        }
         line.push(60, format!("{} {}", lost_by(way), percent(figures.lost, figures.packets)));
         let again = percent(figures.retransmitted, figures.packets);
         line.push(40, format!("retransmitted {again}"));
@@ -117,7 +121,10 @@ impl Sum {
         line.push(90, figures.unrecovered.to_string());
         let (buffer, latency) = (figures.buffer.as_millis(), figures.latency.as_millis());
         line.push(50, format!("buffer {buffer} of {latency} ms"));
-        self.links.iter().for_each(|link| line.push(20, link.clone()));
+        if let Some(states) = self.links.states() {
+            line.push(85, states);
+        }
+        self.links.each().iter().for_each(|link| line.push(20, link.clone()));
         Some(line)
     }
 }
@@ -169,7 +176,7 @@ mod tests {
         let line = sum.describe(second, Way::Out).unwrap().to_string();
         assert_eq!(line, "2 connections  10 Mb/s  950 messages");
         sum.srt = Some((
-            Duration::from_micros(20_312),
+            Some(Duration::from_micros(20_312)),
             Figures {
                 packets: 1_000,
                 lost: 21,
@@ -192,10 +199,11 @@ mod tests {
         assert_eq!(line(70), "2 connections  10 Mb/s  RTT 20.3 ms  unrecovered 0");
         assert_eq!(line(50), "2 connections  10 Mb/s  RTT 20.3 ms  unrecovered 0");
         sum.srt = Some((
-            Duration::from_millis(20),
+            None,
             Figures { packets: 1_000, lost: 21, filter: Some(19), ..Figures::default() },
         ));
         let line = sum.describe(second, Way::In).unwrap().to_string();
+        assert!(!line.contains("RTT"), "it was not measured: {line}");
         assert!(line.contains("retransmitted 0 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
         let line = sum.describe(second, Way::Out).unwrap().to_string();
         assert!(line.contains("  parity 1.90 %  "), "{line}");

@@ -15,6 +15,53 @@ pub(super) struct Links {
     bytes_before: HashMap<u32, u64>,
 }
 
+/// The texts of the links of all groups.
+#[derive(Debug, Default)]
+pub(super) struct LinkTexts {
+    each: Vec<String>,
+    states: Vec<LinkState>,
+}
+
+impl LinkTexts {
+    /// Adds the links of a group, over the last `time`.
+    pub(super) fn add(
+        &mut self,
+        links: &[LinkReport],
+        before: &mut Links,
+        time: Duration,
+        way: Way,
+    ) {
+        self.each.extend(before.describe(links, time, way));
+        self.states.extend(links.iter().map(|link| link.state));
+    }
+
+    /// A text for each link.
+    pub(super) fn each(&self) -> &[String] {
+        &self.each
+    }
+
+    /// The number of links in each state; `None` without any.
+    pub(super) fn states(&self) -> Option<String> {
+        let counted = STATES.iter().filter_map(|state| {
+            let count = self.states.iter().filter(|other| *other == state).count();
+            (count > 0).then(|| format!("{count} {}", name(*state)))
+        });
+        let counted: Vec<String> = counted.collect();
+        (!counted.is_empty()).then(|| format!("links: {}", counted.join(", ")))
+    }
+}
+
+/// The states in the order in which they are shown.
+const STATES: [LinkState; 7] = [
+    LinkState::Stable,
+    LinkState::Activating,
+    LinkState::Wary,
+    LinkState::Unstable,
+    LinkState::Idle,
+    LinkState::Joining,
+    LinkState::Gone,
+];
+
 impl Links {
     /// A text for each link, over the last `time`.
     pub(super) fn describe(
@@ -27,8 +74,8 @@ impl Links {
             let bytes = carried(link, way);
             let before = self.bytes_before.get(&link.socket_id).copied().unwrap_or(0);
             let rate = Bitrate::of(bytes.saturating_sub(before), time);
-            let (name, state) = (link.remote, state(link.state));
-            (link.socket_id, bytes, format!("{name} {state}: {}", describe(link, rate, way)))
+            let (remote, state) = (link.remote, name(link.state));
+            (link.socket_id, bytes, format!("{remote} {state}: {}", describe(link, rate, way)))
         });
         let all: Vec<_> = all.collect();
         // Links that ended are forgotten.
@@ -43,7 +90,7 @@ pub(super) fn summary(link: &LinkReport, time: Duration, way: Way) -> String {
     let rate = Bitrate::of(carried(link, way), time);
     match link.state {
         LinkState::Gone => format!("{}: {}", link.remote, describe(link, rate, way)),
-        other => format!("{} {}: {}", link.remote, state(other), describe(link, rate, way)),
+        other => format!("{} {}: {}", link.remote, name(other), describe(link, rate, way)),
     }
 }
 
@@ -56,19 +103,35 @@ fn carried(link: &LinkReport, way: Way) -> u64 {
 
 fn describe(link: &LinkReport, rate: Bitrate, way: Way) -> String {
     let figures = Figures::of(&link.statistics, way);
-    let rtt = DisplayDuration(link.statistics.rtt);
+    let rtt = link.statistics.measured_rtt();
+    let rtt = rtt.map_or_else(String::new, |rtt| format!("RTT {:#}, ", DisplayDuration(rtt)));
     let lost = percent(figures.lost, figures.packets);
-    format!("{rate:#}, RTT {rtt:#}, {} {lost}", lost_by(way))
+    format!("{rate:#}, {rtt}{} {lost}", lost_by(way))
 }
 
-fn state(state: LinkState) -> &'static str {
+/// The state in words that need no explanation.
+fn name(state: LinkState) -> &'static str {
     match state {
-        LinkState::Joining => "joining",
-        LinkState::Idle => "idle",
-        LinkState::Activating => "activating",
-        LinkState::Stable => "stable",
-        LinkState::Unstable => "unstable",
-        LinkState::Wary => "wary",
-        LinkState::Gone => "gone",
+        LinkState::Joining => "connecting",
+        LinkState::Idle => "on standby",
+        LinkState::Activating => "taking over",
+        LinkState::Stable => "active",
+        LinkState::Unstable => "without answers",
+        LinkState::Wary => "recovering",
+        LinkState::Gone => "lost",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_states_of_all_links_are_told_in_a_few_words() {
+        let mut texts = LinkTexts::default();
+        assert_eq!(texts.states(), None);
+        texts.states = vec![LinkState::Idle, LinkState::Stable, LinkState::Idle, LinkState::Gone];
+        let told = texts.states();
+        assert_eq!(told.as_deref(), Some("links: 1 active, 2 on standby, 1 lost"));
     }
 }

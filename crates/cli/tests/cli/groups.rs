@@ -45,7 +45,7 @@ fn several_uris_of_a_group_are_one_stream_over_all_of_them() {
     for port in [first, second] {
         let link = format!("; 127.0.0.1:{port}");
         let (_, rest) = generator.stderr.split_once(&link).expect(&generator.stderr);
-        assert!(rest.starts_with(": ") || rest.starts_with(" stable: "), "{}", generator.stderr);
+        assert!(rest.starts_with(": ") || rest.starts_with(" active: "), "{}", generator.stderr);
     }
     receiver.end().text();
 

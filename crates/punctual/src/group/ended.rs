@@ -16,6 +16,8 @@ pub(super) struct EndedLinks {
     together: Statistics,
     /// One report per address of the peer; the one that ended last is at the end.
     links: VecDeque<LinkReport>,
+    /// The last reports of single links, the newest at the end.
+    last: VecDeque<LinkReport>,
 }
 
 impl EndedLinks {
@@ -23,6 +25,10 @@ impl EndedLinks {
     pub(super) fn add(&mut self, mut last: LinkReport) {
         self.together = last.statistics.plus_totals(&self.together);
         last.state = LinkState::Gone;
+        if self.last.len() == ADDRESSES {
+            self.last.pop_front();
+        }
+        self.last.push_back(last.clone());
         let known = self.links.iter().position(|link| link.remote == last.remote);
         if let Some(before) = known.and_then(|index| self.links.remove(index)) {
             last.statistics = last.statistics.plus_totals(&before.statistics);
@@ -36,6 +42,11 @@ impl EndedLinks {
     /// The statistics of all ended links: totals are sums, instants those of the last one.
     pub(super) fn together(&self) -> &Statistics {
         &self.together
+    }
+
+    /// The last reports of the [`ADDRESSES`] links that ended last.
+    pub(super) fn last_reports(&self) -> Vec<LinkReport> {
+        self.last.iter().cloned().collect()
     }
 
     /// The reports of the last [`ADDRESSES`] addresses, one for each.
@@ -80,6 +91,9 @@ mod tests {
         assert_eq!(ended.together().packets_sent, 99);
         let links: Vec<_> = ended.links().iter().map(|it| it.statistics.packets_sent).collect();
         assert_eq!(links, [5, 94]);
+        let single: Vec<_> =
+            ended.last_reports().iter().map(|it| it.statistics.packets_sent).collect();
+        assert_eq!(single, [90, 5, 4]);
         assert!(ended.links().iter().all(|link| link.state == LinkState::Gone));
     }
 
@@ -88,5 +102,6 @@ mod tests {
         let mut ended = EndedLinks::default();
         (1..=1_000).for_each(|port| ended.add(link(port, 1)));
         assert_eq!((ended.links().len(), ended.together().packets_sent), (ADDRESSES, 1_000));
+        assert_eq!(ended.last_reports().len(), ADDRESSES);
     }
 }

@@ -79,6 +79,9 @@ pub struct GroupReport {
     pub ended: Statistics,
     /// Reports on ended links, one per address of the peer, for the last 16 addresses.
     pub ended_links: Vec<LinkReport>,
+    /// The last report of each link that has ended, for the last 16 links. A link that is called
+    /// again is another one.
+    pub last_reports: Vec<LinkReport>,
 }
 
 impl LinkReport {

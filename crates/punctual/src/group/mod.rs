@@ -434,6 +434,7 @@ impl Group {
             links: state.reports(),
             ended: state.ended.together().clone(),
             ended_links: state.ended.links(),
+            last_reports: state.ended.last_reports(),
         }
     }
 
