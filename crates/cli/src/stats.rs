@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_has_ended_gets_one_last_row_of_what_it_carried_since_the_one_before() {
+    fn a_link_that_has_ended_gets_one_last_row_of_its_rest() {
         let mut before = Before::default();
         let mut next = |rows| -> Vec<(u32, u64)> {
             before.next(rows).map(|(row, since)| (row.id, since.packets_sent)).collect()

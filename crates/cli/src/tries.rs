@@ -83,6 +83,9 @@ impl Tries {
         }
         self.begun.push_back(Instant::now());
         self.count += 1;
+        if self.wanted {
+            tracing::debug!("try {} begins", self.count);
+        }
     }
 
     /// The time of the next try; `None` for now.
@@ -113,15 +116,14 @@ impl Tries {
         let pause = PAUSE.saturating_mul(1 << self.lasting.min(5)).min(LONGEST_PAUSE);
         let begun = self.begun.back().copied().unwrap_or_else(Instant::now);
         self.not_before = Some(begun + pause + chance(pause / 2));
-        let next = match self.lasting {
-            0 => "trying again".to_owned(),
-            _ => format!("trying again in {:#}", DisplayDuration(pause)),
+        let text = match self.lasting {
+            0 => format!("{failure}; trying again"),
+            _ => format!("{failure}; trying again in {:#}", DisplayDuration(pause)),
         };
-        self.told.say(&failure.to_string(), |more| match more {
-            0 => tracing::warn!("{failure}; {next}"),
+        self.told.say(&text, |more| match more {
+            0 => tracing::warn!("{text}"),
             more => {
-                let more = grouped(more);
-                tracing::warn!("{failure}; {next} ({more} times more since the last message)");
+                tracing::warn!("{text} ({} times more since the last message)", grouped(more));
             }
         });
         self.latest = Some(failure);

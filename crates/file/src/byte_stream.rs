@@ -57,8 +57,10 @@ pub(crate) async fn receive(
                     return Err(Error::CannotWrite { path, error, kept: None });
                 }
             }
-            // A stranger that comes and leaves is no transfer of an empty file.
-            Err(punctual::Error::Closed(CloseReason::Peer)) if incoming.len() == 0 => {
+            // A caller that names no file and sends nothing has no empty file either.
+            Err(punctual::Error::Closed(CloseReason::Peer))
+                if incoming.len() == 0 && socket.stream_id().is_empty() =>
+            {
                 incoming.discard();
                 return Err(Error::NothingCame);
             }

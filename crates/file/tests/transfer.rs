@@ -276,14 +276,27 @@ async fn a_receiver_names_what_the_sender_could_not_send() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_that_comes_and_leaves_is_no_transfer() {
     let bed = Bed::new();
-    for transmission in [Transmission::Messages, Transmission::Stream] {
-        let (caller, accepted) = pair(transmission, "clip.ts").await;
+    let named = ReceiveFormat { name: Some("clip.ts".to_owned()), ..ReceiveFormat::default() };
+    for (transmission, stream_id, format) in [
+        (Transmission::Messages, "clip.ts", ReceiveFormat::default()),
+        (Transmission::Stream, "", named),
+    ] {
+        let (caller, accepted) = pair(transmission, stream_id).await;
         caller.close().await;
-        let format = ReceiveFormat::default();
         let ended = receive(&accepted, &bed.store(), &format, &|_: Event<'_>| {}).await;
         assert!(matches!(ended, Err(Error::NothingCame)), "{ended:?}");
         assert_eq!(fs::read_dir(bed.target("")).unwrap().count(), 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_without_a_byte_is_the_empty_file_that_its_caller_names() {
+    let bed = Bed::new();
+    let (caller, accepted) = pair(Transmission::Stream, "clip.ts").await;
+    caller.close().await;
+    let format = ReceiveFormat::default();
+    receive(&accepted, &bed.store(), &format, &|_: Event<'_>| {}).await.unwrap();
+    assert_eq!(fs::metadata(bed.target("clip.ts")).unwrap().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

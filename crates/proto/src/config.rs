@@ -157,7 +157,7 @@ pub enum MaxBandwidth {
 /// The limit of retransmissions alone \[maxrexmitbw\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetransmitBandwidth {
-    /// If the peer drops late packets, those that are retransmitted more than once keep to the
+    /// If the peer drops late packets, packets that are retransmitted more than once keep to the
     /// input's rate, or to that of the packets that arrive if the peer reports it. If
     /// [`MaxBandwidth`] is a limit, all retransmissions keep to the rate that it leaves above the
     /// input, at most half and at least a twentieth of the input rate, with bursts of one latency's
@@ -355,10 +355,11 @@ options! { plain {
     /// 0.1, default 0.00001; 0 for as few unrecovered packets as the limits permit.
     loss_target / with_loss_target: f64 = LOSS_TARGET, "losstarget" in 0.0..=0.1, "a share up to 10%";
     /// The most packets that the deadline-aware algorithm retransmits per original, copies
-    /// included; not in libsrt \[rexmitceiling\]. Beyond that it leaves losses unrecovered, and in a
-    /// stream of bytes, which gives nothing up, sends no copies. 0 to 1. The default 0 means a limit that follows the share p of lost packets: p / (1 - p) + p / 10 if
-    /// two rounds of NAK and retransmission fit into the latency, and the number that the
-    /// aggressive algorithm would retransmit if one round fits.
+    /// included; not in libsrt \[rexmitceiling\]. Beyond that it leaves losses unrecovered, and in
+    /// a stream of bytes, which gives nothing up, sends no copies. 0 to 1. The default 0 means a
+    /// limit that follows the share p of lost packets: p / (1 - p) + p / 10 if two rounds of NAK
+    /// and retransmission fit into the latency, and the number that the aggressive algorithm would
+    /// retransmit if one round fits.
     retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
     /// The highest sending rate of a file or a stream of bytes by the delay-based congestion
     /// control, headers and retransmissions included; not in libsrt \[targetrate\]. Default zero:

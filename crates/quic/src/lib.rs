@@ -35,6 +35,4 @@ pub use self::congestion::CongestionControl;
 pub use self::connection::{CloseReason, ConnectionInfo};
 pub use self::endpoint::{ConnectError, ConnectionId, Endpoint, Event, SendError, Transmit};
 pub use self::srt::{SrtEndpoint, SrtEvent};
-pub use self::tls::{
-    CertificateHash, ClientTls, Identity, Protocol, Renewal, ServerTls, Trust,
-};
+pub use self::tls::{CertificateHash, ClientTls, Identity, Protocol, Renewal, ServerTls, Trust};

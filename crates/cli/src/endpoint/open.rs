@@ -76,18 +76,19 @@ pub(crate) struct Opener {
     resumed: Option<ResumedStream>,
     /// The bytes of a file that are skipped, because they were read before.
     skip: u64,
-    /// Whether what is written here comes from a stream of bytes, which has no messages.
-    takes_bytes: bool,
     tries: Tries,
     log: Arc<EndLog>,
 }
 
-/// The treatment of a file that is written.
+/// The treatment of what is written.
 #[derive(Clone, Default)]
 struct Output {
+    /// A file that is there already.
     existing: Existing,
-    /// The end of attempts to write it; `None` for a single attempt.
+    /// The end of attempts to write a file; `None` for a single attempt.
     attempts: Option<Stop>,
+    /// Whether it comes from a stream of bytes, which has no messages.
+    is_bytes: bool,
 }
 
 enum AnyListener {
@@ -122,7 +123,6 @@ impl Opener {
             calls: srt::Calls::default(),
             resumed: None,
             skip: 0,
-            takes_bytes: false,
             tries: Tries::new(false),
             log: Arc::new(EndLog::new(uri, calls(uri))),
         }
@@ -183,8 +183,8 @@ impl Opener {
 
     /// The same, for messages from `source`, which may be a stream of bytes.
     pub(crate) fn with_source(self, source: &Uri) -> Self {
-        let takes_bytes = matches!(source.target, Target::File(_) | Target::Stdio | Target::Tcp(_));
-        Self { takes_bytes, ..self }
+        let is_bytes = matches!(source.target, Target::File(_) | Target::Stdio | Target::Tcp(_));
+        Self { output: Output { is_bytes, ..self.output }, ..self }
     }
 
     /// The same, with a pace for files and pipes.
@@ -349,7 +349,7 @@ impl Opener {
             }
         };
         let mut opened = opened.map_err(|failure| failure.at(&self.uri))?;
-        if self.takes_bytes {
+        if self.output.is_bytes {
             opened.writer.cut_anywhere();
         }
         Ok(opened)

@@ -57,8 +57,8 @@ fn tries_that_fail_at_once_are_a_second_apart_in_every_command() {
         &["file", "receive", &listen, &folder.file("in")],
     ] {
         let start = Instant::now();
-        let mut program = Program::start(&[args, &["--reconnect"]].concat());
-        program.wait_for_times(3, "trying again");
+        let mut program = Program::start(&[args, &["--reconnect", "-v"]].concat());
+        program.wait_for("try 3 begins");
         let time = start.elapsed();
         assert!(time >= Duration::from_secs(2), "{args:?}: three tries in {time:?}");
         program.kill();

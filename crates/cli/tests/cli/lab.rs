@@ -143,7 +143,7 @@ fn an_error_in_a_plan_has_its_line_and_a_suggestion() {
         (["--set", "latency"], "must be KEY=VALUE"),
         (["--backend", "simm"], "'simm'"),
         (["--shard", "5/4"], "`5/4` is no shard"),
-        (["--jobs", "0"], "'0'"),
+        (["--jobs", "0"], "`0` must be 1 or more"),
     ] {
         let (told, code) = folder.refused(&[&["run", "tiny.toml"], &arguments[..]].concat());
         assert!(told.contains(part) && code == 2, "{code} {told}");

@@ -32,13 +32,13 @@ fn the_table_says_whose_answer_each_line_is() {
     for (line, said) in [
         ("  deadline", "Punctual at both ends"),
         ("  efficient", "other programs: libsrt's default"),
-        ("  Punctual both ends", "retransmitalgo=deadline&losstarget=0.0000001%'"),
+        ("  Punctual both ends", "&retransmitalgo=deadline&losstarget=0.0000000"),
         ("  srt-live-transmit", "'srt://host:4200?latency="),
         ("  FFmpeg", "?mode=caller&latency="),
         ("  OBS, server", "000"),
     ] {
         let found = text.lines().find(|it| it.starts_with(line)).expect(line);
-        assert!(found.ends_with(said) || found.contains(said), "{found}");
+        assert!(found.contains(said), "{found}");
     }
 }
 

@@ -147,6 +147,17 @@ impl Ended {
     }
 }
 
+/// Whether this program is installed; says that the test is skipped if it is not.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let is_there = command.status().is_ok();
+    if !is_there {
+        interop::skip(&format!("{program} is not installed"));
+    }
+    is_there
+}
+
 /// Runs the program to its end, with `input` on its standard input.
 pub(crate) fn run(args: &[&str], input: &[u8]) -> Ended {
     let mut child = command(args)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use crate::program::{Folder, Program, free_port, run};
+use crate::program::{Folder, Program, free_port, is_installed, run};
 
 /// A file that another program writes, 10 Mb/s.
 struct GrowingFile {
@@ -241,6 +241,9 @@ fn a_spool_that_cannot_be_used_is_explained() {
 
 #[test]
 fn a_recording_goes_on_when_its_full_disk_has_room_again() {
+    if !is_installed("prlimit") {
+        return;
+    }
     let folder = Folder::new("resumed-full-recording");
     let [file, copy] = ["in.bin", "out.bin"].map(|name| folder.file(name));
     let bytes: Vec<u8> = (0..700_000_u32).flat_map(u32::to_be_bytes).collect();
@@ -252,9 +255,9 @@ fn a_recording_goes_on_when_its_full_disk_has_room_again() {
     receiver.wait_for("listening");
     let call = format!("srt://127.0.0.1:{port}?transtype=stream");
     let sender = Program::start(&["route", &file, &call, "--reconnect", "--pace", "none"]);
-    receiver.wait_for("it is written again when there is room");
+    receiver.wait_for("trying again once a second");
     receiver.make_room();
-    receiver.wait_for("is written again\n");
+    receiver.wait_for("the recording goes on");
     let ended = sender.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     receiver.interrupt();
@@ -265,6 +268,9 @@ fn a_recording_goes_on_when_its_full_disk_has_room_again() {
 
 #[test]
 fn a_sender_whose_spool_is_on_a_full_disk_waits_for_room() {
+    if !is_installed("prlimit") {
+        return;
+    }
     let folder = Folder::new("resumed-full-spool");
     let [file, copy, spool] = ["in.bin", "out.bin", "spool"].map(|name| folder.file(name));
     let bytes: Vec<u8> = (0..700_000_u32).flat_map(u32::to_be_bytes).collect();

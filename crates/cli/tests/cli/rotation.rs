@@ -1,13 +1,13 @@
 //! Files of statistics, metrics and messages that are rotated while they are written.
 
 use std::fs::{self, File};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use interop::Signal;
 
-use crate::program::{Folder, Program, free_port, rows, run};
+use crate::program::{Folder, Program, free_port, is_installed, rows, run};
 
 /// A receiver that writes statistics and metrics twenty times a second, and its sender.
 struct Bench {
@@ -99,17 +99,9 @@ fn stream(folder: &Folder, port: &str) -> (Program, Program) {
     (receiver, sender)
 }
 
-fn has_logrotate() -> bool {
-    let there = Command::new("logrotate").arg("--version").stderr(Stdio::null()).status().is_ok();
-    if !there {
-        interop::skip("logrotate is not installed");
-    }
-    there
-}
-
 #[test]
 fn copytruncate_leaves_no_hole_and_a_new_header() {
-    if has_logrotate() {
+    if is_installed("logrotate") {
         let bench = Bench::start("copytruncate");
         bench.rotate("copytruncate");
         bench.assert_whole();
@@ -118,7 +110,7 @@ fn copytruncate_leaves_no_hole_and_a_new_header() {
 
 #[test]
 fn a_file_made_anew_is_opened_at_sighup() {
-    if has_logrotate() {
+    if is_installed("logrotate") {
         let bench = Bench::start("create");
         let receiver = bench.receiver.id();
         bench
@@ -129,7 +121,7 @@ fn a_file_made_anew_is_opened_at_sighup() {
 
 #[test]
 fn a_file_renamed_without_a_signal_is_followed() {
-    if has_logrotate() {
+    if is_installed("logrotate") {
         for directive in ["nocreate", "create"] {
             let bench = Bench::start(&format!("renamed-{directive}"));
             bench.rotate(directive);
@@ -159,7 +151,7 @@ fn a_restart_adds_to_the_files_of_the_run_before() {
 
 #[test]
 fn messages_in_a_file_that_is_copied_and_emptied_have_no_hole() {
-    if !has_logrotate() {
+    if !is_installed("logrotate") {
         return;
     }
     let folder = Folder::new("log-rotated");
@@ -188,6 +180,9 @@ fn messages_in_a_file_that_is_copied_and_emptied_have_no_hole() {
 
 #[test]
 fn a_named_pipe_is_opened_when_it_has_a_reader_and_holds_up_nobody() {
+    if !is_installed("mkfifo") {
+        return;
+    }
     let folder = Folder::new("named-pipe");
     let fifo = folder.file("rows");
     let made = Command::new("mkfifo").arg(&fifo).status().expect("there is mkfifo");

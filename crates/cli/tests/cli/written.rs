@@ -19,7 +19,7 @@ fn every_option_that_names_a_file_keeps_the_one_that_is_there() {
         &["generate", "udp://127.0.0.1:9", "--num", "1", "--quicstats"],
         &["receive", &listener, "--enable-metrics", "--metricsfile"],
         &["receive", &listener, "--statsfile"],
-        &["route", "udp://127.0.0.1:9", "udp://127.0.0.1:9", "--statsfile"],
+        &["route", "udp://127.0.0.1:9", "udp://127.0.0.1:10", "--statsfile"],
         &["file", "send", &file("rows.csv"), "srt://127.0.0.1:9", "--statsfile"],
         &["file", "receive", &listener, &file("in"), "--statsfile"],
         &["model", "--rate", "5Mbps", "--loss", "1%", "--rtt", "50ms", "--buffer", "1s", "--page"],

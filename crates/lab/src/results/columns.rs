@@ -78,6 +78,8 @@ columns! {
     Sender total pktSndLoss: |s| number(s.packets_send_lost);
     Sender total pktSndDrop: |s| number(s.packets_send_dropped);
     Sender total byteSndDrop: |s| number(s.bytes_send_dropped);
+    Sender total pktPeerDrop: |s| number(s.packets_peer_dropped);
+    Sender total pktPeerDropReports: |s| number(s.peer_drop_reports);
     Sender total pktRecvACK: |s| number(s.acks_received);
     Sender total pktRecvNAK: |s| number(s.naks_received);
     Sender total pktSndFilterExtra: |s| number(s.packets_send_filter_extra);

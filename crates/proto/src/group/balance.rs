@@ -291,7 +291,7 @@ fn best(links: &Links, except: Option<LinkId>) -> Option<LinkId> {
     nearest(links, others)
 }
 
-/// The link of the shortest round trip among those that fit.
+/// The link of the shortest round trip among all that fit.
 fn nearest(links: &Links, fits: impl Fn(LinkId, &Link) -> bool) -> Option<LinkId> {
     let links = links.iter().filter(|&(&id, link)| fits(id, link));
     let trips = links.filter_map(|(&id, link)| Some((link.up_status()?.rtt.smoothed, id)));

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 fn paths(seed: u64) -> [LinkConfig; 2] {
     // Every second world has losses.
-    if seed % 2 == 0 { [link(), link()] } else { [lossy(0.05), lossy(0.05)] }
+    if seed.is_multiple_of(2) { [link(), link()] } else { [lossy(0.05), lossy(0.05)] }
 }
 
 fn config() -> Config {

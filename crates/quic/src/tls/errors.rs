@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use quinn_proto::{ConnectionError, TransportErrorCode};
 use punctual_units::{DisplayDuration, one_line};
+use quinn_proto::{ConnectionError, TransportErrorCode};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{AlertDescription, CertificateError, OtherError};
 use thiserror::Error;

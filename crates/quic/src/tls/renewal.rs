@@ -21,7 +21,9 @@ type Ask = dyn Fn() -> Option<Result<Identity, String>> + Send + Sync;
 
 impl Renewal {
     /// A renewal that asks `newer`.
-    pub fn new(newer: impl Fn() -> Option<Result<Identity, String>> + Send + Sync + 'static) -> Self {
+    pub fn new(
+        newer: impl Fn() -> Option<Result<Identity, String>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(newer))
     }
 }

@@ -100,7 +100,7 @@ fn a_certificate_that_has_expired_is_refused() {
 }
 
 #[test]
-fn a_renewed_certificate_is_shown_to_later_callers_and_a_broken_one_is_not() {
+fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let authority = authority("ours");
     let hash = |identity: &Identity| identity.hash().expect("there is a certificate");
     let [first, second] = [(); 2].map(|()| issued(&authority, "studio.example", |_| {}));

@@ -43,7 +43,7 @@ fn rate(config: &Config, mbps: u64, rtt: Duration, late: Lateness) -> f64 {
 
 /// The time that hosts take is most of such a round trip, and changes with their load.
 #[test]
-fn by_delay_a_file_is_as_fast_as_by_losses_over_a_fast_path_between_late_hosts() {
+fn by_delay_a_file_is_as_fast_as_by_losses_between_late_hosts() {
     let by_losses = Config::file().with_option("ratecontrol", "file").expect("an option");
     for (mbps, rtt, late) in [
         (100, US(60), BUSY),

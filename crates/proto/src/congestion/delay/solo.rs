@@ -10,8 +10,8 @@ use std::time::Duration;
 /// FAST's *α* is a constant, so that the queueing delay depends on the rate. Here *α* is the number
 /// of packets of the target delay up to a rate of 10 Mb/s, and above it grows as the square root of
 /// the rate: the delay stays within its target, and since *α* grows more slowly than the rate,
-/// senders that share a queue still end at equal rates. The noise of the round trips is added to the
-/// delay of *α*, up to the target: hosts are late by as much, and a sender that took that for a
+/// senders that share a queue still end at equal rates. The noise of the round trips is added to
+/// the delay of *α*, up to the target: hosts are late by as much, and a sender that took that for a
 /// queue would end at a rate of 10 Mb/s · (target / noise)².
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Solo {

@@ -57,7 +57,7 @@ pub(crate) enum AckKind {
     Small,
 }
 
-/// Whether ACKs report the packets that have arrived and those that were given up.
+/// Whether ACKs report the packets that have arrived and the packets that were given up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reports {
     Nothing,

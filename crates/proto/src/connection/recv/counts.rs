@@ -22,14 +22,15 @@ pub(crate) struct Counts {
     pub(crate) ignored: u64,
 }
 
-/// What a connection carries of its stream, which decides how packets count that the sender does
-/// not send (again) by this connection.
+/// The part of its stream that a connection carries. It decides how packets count that the sender
+/// does not send (again) by this connection.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Sharing {
     /// All of it: the stream lacks them.
     #[default]
     Whole,
-    /// What its group gives each link. The link never had them: it joined later, or was on standby.
+    /// The packets that its group gives each link. It never had the others: it joined later, or was
+    /// on standby.
     OfLinks,
     /// Another share than the other links: the group sends them by another link.
     Balanced,

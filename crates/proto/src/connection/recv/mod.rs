@@ -195,7 +195,7 @@ impl ReceiveHalf {
         if self.store.buffer.missing().is_empty() {
             return None;
         }
-        let latency = self.store.timing.tsbpd().map_or(Duration::ZERO, |tsbpd| tsbpd.latency());
+        let latency = self.store.timing.tsbpd().map_or(Duration::ZERO, tsbpd::Tsbpd::latency);
         let most = (latency / LATENCY_OF_PAUSE).max(LEAST_PAUSE);
         let pause = (self.link.usual_pause() * 2).clamp(LEAST_PAUSE, most);
         Some(self.link.newest_arrival().unwrap_or(now) + pause)

@@ -137,6 +137,7 @@ impl SendBuffer {
         seq: SeqNo,
         msgno: MsgNo,
     ) -> Result<Option<(SeqNo, SeqNo)>, NoRoom> {
+        self.sent.follow_group();
         let from = self.end;
         let ahead = seq.distance_from(from);
         if self.is_empty() {

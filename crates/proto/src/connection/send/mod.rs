@@ -415,8 +415,9 @@ impl SendHalf {
         self.naks.begin(now, self.buffer.flight());
         let mut verdict = Verdict::Repeated;
         let (mut first_lost, mut newly_lost) = (None, 0);
+        let reportable = nak_filter::reportable(&self.buffer);
         for range in list.ranges() {
-            if !nak_filter::may_report(&self.buffer, range) {
+            if !reportable.contains_both(range) {
                 verdict = Verdict::Invalid;
                 continue;
             }

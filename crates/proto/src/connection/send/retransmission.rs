@@ -158,6 +158,11 @@ impl Retransmission {
         buffer: &mut SendBuffer,
         situation: &Situation<'_>,
     ) -> Option<(SeqNo, bool)> {
+        let waits = self.repeats.as_ref().is_some_and(|limit| limit.next().is_some());
+        if !waits && !buffer.has_lost() {
+            return None;
+        }
+        let mut view = self.view(situation);
         let useful_age = situation.mode.delivery.useful_age();
         while let Some(seq) = self.repeats.as_mut().and_then(|limit| limit.take(now)) {
             // The oldest packet is the first to be late, and a link that is too slow has a queue of
@@ -169,7 +174,7 @@ impl Retransmission {
                 continue;
             }
             let run_end = buffer.behind_lost(seq);
-            if self.decide(now, buffer, situation, seq, run_end) {
+            if self.decide(now, buffer, situation, &mut view, (seq, run_end)) {
                 return Some((seq, true));
             }
         }
@@ -194,7 +199,7 @@ impl Retransmission {
                 } else {
                     self.counts.old += 1;
                 }
-            } else if self.decide(now, buffer, situation, seq, run_end) {
+            } else if self.decide(now, buffer, situation, &mut view, (seq, run_end)) {
                 return Some((seq, is_repeat));
             }
         }
@@ -202,14 +207,14 @@ impl Retransmission {
     }
 
     /// Decides whether the packet `seq` is retransmitted now; `run_end` follows the run of lost
-    /// packets of which it is one.
+    /// packets of which it is one. `view` is that of all packets of this choice.
     fn decide(
         &mut self,
         now: Instant,
         buffer: &mut SendBuffer,
         situation: &Situation<'_>,
-        seq: SeqNo,
-        run_end: SeqNo,
+        view: &mut SenderView,
+        (seq, run_end): (SeqNo, SeqNo),
     ) -> bool {
         // A probe is useful at any age.
         let is_probe = situation.timer.is_probe(seq);
@@ -233,9 +238,9 @@ impl Retransmission {
         };
         if reported.retransmissions == 0 && !is_probe {
             self.loss.add_hits(1);
+            view.loss = self.loss.value();
         }
-        let view = self.view(situation);
-        match self.policy.decide(now, &reported, &view) {
+        match self.policy.decide(now, &reported, view) {
             Decision::Suppress => self.counts.old += 1,
             Decision::TooLate => self.counts.too_late += 1,
             Decision::Retransmit { copies, spacing } => {

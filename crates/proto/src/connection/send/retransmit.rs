@@ -53,8 +53,8 @@ pub struct SenderView {
 /// The decision on a packet that was reported lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Decision {
-    /// It is not retransmitted: the NAK was sent before the last retransmission can have arrived, or
-    /// the limit of retransmissions is reached.
+    /// It is not retransmitted: the NAK was sent before the last retransmission can have arrived,
+    /// or the limit of retransmissions is reached.
     Suppress,
     /// It is not retransmitted: it would arrive too late to be played.
     TooLate,

@@ -45,16 +45,49 @@ impl SentNumbers {
         }
     }
 
+    /// The connection is a link of a group: other links have sent numbers before its first one, and
+    /// the peer may name them.
+    #[inline]
+    pub(super) const fn follow_group(&mut self) {
+        self.count = MOST;
+    }
+
     /// Whether the peer may wait for `next` because it has all numbers before.
     pub(super) const fn may_be_next(&self, next: SeqNo) -> bool {
         let back = self.end.distance_from(next);
         back >= 0 && back.unsigned_abs() <= self.count
     }
 
-    /// Whether `seq` was sent or passed over.
-    pub(super) const fn contains(&self, seq: SeqNo) -> bool {
-        let back = self.end.distance_from(seq);
-        back > 0 && back.unsigned_abs() <= self.count
+    /// The numbers of these before `next`, the next first transmission.
+    pub(super) const fn before(&self, next: SeqNo) -> Reportable {
+        let kept_back = self.end.distance_from(next);
+        let count = self.count as i32 - kept_back;
+        Reportable { next, count: if count > 0 { count } else { 0 } }
+    }
+
+    #[cfg(test)]
+    const fn contains(&self, seq: SeqNo) -> bool {
+        self.before(self.end).contains(seq)
+    }
+}
+
+/// The numbers that an honest peer may report lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reportable {
+    next: SeqNo,
+    count: i32,
+}
+
+impl Reportable {
+    /// Whether all packets from `first` to `last` were sent.
+    #[inline]
+    pub(super) const fn contains_both(&self, (first, last): (SeqNo, SeqNo)) -> bool {
+        self.contains(first) && self.contains(last)
+    }
+
+    const fn contains(&self, seq: SeqNo) -> bool {
+        let back = self.next.distance_from(seq);
+        back > 0 && back <= self.count
     }
 }
 
@@ -79,6 +112,15 @@ mod tests {
                 assert!(!sent.may_be_next(seq) && !sent.contains(seq), "{ahead} after {from}");
             }
         }
+    }
+
+    #[test]
+    fn numbers_before_the_first_one_may_be_named_at_a_link_of_a_group() {
+        let mut sent = SentNumbers::new(ISN);
+        sent.follow_group();
+        sent.extend_to(ISN.plus(1));
+        assert!(sent.contains(ISN.minus(500)) && sent.may_be_next(ISN.minus(500)));
+        assert!(!sent.contains(ISN.minus(1 << 29)) && !sent.contains(ISN.plus(1)));
     }
 
     #[test]
