@@ -62,7 +62,7 @@ fn link() -> LinkConfig {
 
 /// The honest stream has arrived whole, and nothing is left of the strangers.
 fn expect_no_harm(mut bed: Bed) {
-    bed.run_for(MS(8_000));
+    bed.run_for(MS(23_000));
     assert_eq!(bed.numbers(), (0..1_000).collect::<Vec<_>>());
     let machine = &mut bed.ends[LISTENER].machine;
     assert_eq!(machine.quic().connection_count(), 1);
@@ -85,7 +85,7 @@ fn callers_whose_handshake_fails_have_to_prove_their_addresses() {
 }
 
 #[test]
-fn half_open_calls_of_a_host_take_few_places_and_end_after_five_seconds() {
+fn half_open_calls_of_a_host_take_few_places_and_end_by_themselves() {
     let mut bed = Bed::connected(2, &link(), &Config::default());
     bed.stream(1_000, 1_316, MS(1));
     let mut stranger = Stranger::new(66);
