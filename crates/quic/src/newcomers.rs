@@ -10,7 +10,7 @@ use crate::initials::host_of;
 
 /// The time that a handshake may take. An honest one takes a few round trips, but each packet that
 /// is lost costs twice as long as the one before: 1, 2, 4 and 8 s.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most handshakes that are under way; each takes about 100 kB. When one more begins, the
 /// oldest one is given up, which had the most time.
 const MOST: usize = 512;

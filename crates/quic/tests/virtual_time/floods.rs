@@ -62,7 +62,7 @@ fn link() -> LinkConfig {
 
 /// The honest stream has arrived whole, and nothing is left of the strangers.
 fn expect_no_harm(mut bed: Bed) {
-    bed.run_for(MS(23_000));
+    bed.run_for(MS(33_000));
     assert_eq!(bed.numbers(), (0..1_000).collect::<Vec<_>>());
     let machine = &mut bed.ends[LISTENER].machine;
     assert_eq!(machine.quic().connection_count(), 1);
