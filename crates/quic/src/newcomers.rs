@@ -245,11 +245,11 @@ mod tests {
             assert_eq!(newcomers.begun(MS(serial), serial, handle, None), None);
         }
         assert_eq!(newcomers.begun(MS(most), most, 7_000, None), Some(0));
-        assert_eq!(newcomers.next_deadline(), Some(MS(5_001)));
-        assert_eq!(newcomers.take_overdue(MS(5_000)), None);
-        assert_eq!(newcomers.take_overdue(MS(5_002)), Some(1));
-        assert_eq!(newcomers.take_overdue(MS(5_002)), Some(2));
-        assert_eq!(newcomers.take_overdue(MS(5_002)), None);
+        assert_eq!(newcomers.next_deadline(), Some(MS(30_001)));
+        assert_eq!(newcomers.take_overdue(MS(30_000)), None);
+        assert_eq!(newcomers.take_overdue(MS(30_002)), Some(1));
+        assert_eq!(newcomers.take_overdue(MS(30_002)), Some(2));
+        assert_eq!(newcomers.take_overdue(MS(30_002)), None);
     }
 
     #[test]
