@@ -172,17 +172,25 @@ impl SendBuffer {
         self.lost.len()
     }
 
+    /// The packet with this number; `None` if it was acknowledged or dropped, however long ago.
     pub(crate) fn get(&self, seq: SeqNo) -> Option<&Outgoing> {
-        self.ring.get(seq)
+        if self.covers(seq) { self.ring.get(seq) } else { None }
     }
 
+    /// [`get`](Self::get), to change the packet.
     pub(crate) fn get_mut(&mut self, seq: SeqNo) -> Option<&mut Outgoing> {
-        self.ring.get_mut(seq)
+        if self.covers(seq) { self.ring.get_mut(seq) } else { None }
+    }
+
+    /// Whether the number lies within the buffer. The ring holds a newer packet in the place of one
+    /// that is long gone.
+    const fn covers(&self, seq: SeqNo) -> bool {
+        !seq.is_before(self.first) && seq.is_before(self.end)
     }
 
     /// Whether the packet is in flight: sent, and neither acknowledged nor dropped.
     pub(crate) fn is_in_flight(&self, seq: SeqNo) -> bool {
-        !seq.is_before(self.first) && seq.is_before(self.next_new) && self.ring.get(seq).is_some()
+        seq.is_before(self.next_new) && self.get(seq).is_some()
     }
 
     pub(crate) fn oldest(&self) -> Option<&Outgoing> {
@@ -329,9 +337,9 @@ impl SendBuffer {
         self.lost_run.end(seq.next(), is_lost, |seq| self.lost.first_gap_from(seq))
     }
 
-    /// The origin of a packet, if it was sent.
+    /// The origin of a packet in flight.
     pub(crate) fn sent_origin(&self, seq: SeqNo) -> Option<Instant> {
-        self.ring.get(seq).filter(|_| seq.is_before(self.next_new)).map(|packet| packet.origin)
+        self.get(seq).filter(|_| seq.is_before(self.next_new)).map(|packet| packet.origin)
     }
 
     /// Drops the oldest message that was reported lost; returns its number.
@@ -513,6 +521,26 @@ mod tests {
         assert_eq!(buffer.take_lost(), Some(isn.plus(3)));
         assert!(buffer.take_lost().is_none());
         assert_eq!((buffer.packets(), buffer.bytes(), buffer.flight()), (3, 12, 2));
+    }
+
+    #[test]
+    fn a_number_that_is_long_gone_is_not_taken_for_the_packet_in_its_place() {
+        let mut buffer = filled(64);
+        let isn = buffer.first();
+        let places = u32::try_from(buffer.ring.capacity()).unwrap();
+        while buffer.take_new().is_some() {}
+        buffer.acknowledge(isn.plus(10));
+        for i in 64..64 + 10 {
+            buffer.push(Bytes::from_static(b"newer"), Instant::from_millis(i), None, false);
+            buffer.take_new();
+        }
+        assert_eq!(buffer.ring.capacity(), places as usize, "each newer one has an older's place");
+        for seq in (0..10).map(|i| isn.plus(i)) {
+            assert!(buffer.get(seq).is_none() && buffer.get_mut(seq).is_none());
+            assert!(!buffer.is_in_flight(seq) && buffer.sent_origin(seq).is_none());
+            let newer = seq.plus(places);
+            assert!(buffer.is_in_flight(newer) && buffer.sent_origin(newer).is_some());
+        }
     }
 
     #[test]
