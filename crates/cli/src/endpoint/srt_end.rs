@@ -49,11 +49,12 @@ impl SrtEnd {
         }
     }
 
-    /// The statistics of the connection, or those of each link of the group.
+    /// The statistics of the connection, or those of each link of the group. Their sums never fall,
+    /// also as links end.
     pub(crate) fn each_statistics(&self) -> Vec<Statistics> {
         match self {
             Self::Socket(socket) => vec![socket.statistics()],
-            Self::Group(_) => self.links().into_iter().map(|link| link.statistics).collect(),
+            Self::Group(_) => self.links_in_all().into_iter().map(|it| it.statistics).collect(),
         }
     }
 
@@ -158,7 +159,37 @@ fn whole(report: &GroupReport) -> Statistics {
 mod tests {
     use std::time::Duration;
 
+    use punctual::{Config, GroupKind, GroupLink, Listener};
+
     use super::*;
+
+    /// Two links to one address end one after the other, as at the end of a stream.
+    #[tokio::test]
+    async fn sums_over_links_to_one_address_never_fall() {
+        let accepts = Config::default().with_group_connect(true);
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), accepts).await.unwrap();
+        let links =
+            vec![GroupLink::to(listener.local_addr()), GroupLink::to(listener.local_addr())];
+        let call = Group::connect(GroupKind::Balance, links, Config::default());
+        let (group, _receiver) = tokio::join!(call, listener.accept_any());
+        let group = group.unwrap();
+        let acks = |links: &[LinkReport]| {
+            links.iter().map(|it| it.statistics.acks_received).collect::<Vec<_>>()
+        };
+        while group.links().len() < 2 || acks(&group.links()).contains(&0) {
+            group.send("a message".into()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let end = SrtEnd::Group(group.clone());
+        let sum = || end.each_statistics().iter().map(|it| it.acks_received).sum::<u64>();
+        let mut before = sum();
+        for link in group.links() {
+            group.remove_link(link.id);
+            let now = sum();
+            assert!(now >= before, "{now} acknowledgements after {before}");
+            before = now;
+        }
+    }
 
     #[test]
     fn links_that_ended_count_in_the_statistics_of_a_group() {
