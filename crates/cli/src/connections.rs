@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::args::ConnectionArgs;
-use crate::endpoint::{Connection, Opener};
+use crate::endpoint::{Connection, Opener, SrtEnd};
 use crate::exit::Failure;
 use crate::stop::Stop;
 use punctual_uri::Uri;
@@ -89,11 +89,11 @@ where
             Some(Ok(connection)) => {
                 opened += 1;
                 let uri = opener.uri().clone();
-                let stream = carry(uri.clone(), connection);
+                let end = connection.socket.clone();
+                let stream = hold(place, end, carry(uri.clone(), connection));
                 let says = args.reconnect().then(|| Arc::clone(opener.log()));
                 streams.begin(async move {
                     let result = stream.await.map_err(|failure| failure.at(uri));
-                    drop(place);
                     if let (Err(failure), Some(log)) = (&result, says) {
                         log.lost(failure);
                     }
@@ -113,6 +113,29 @@ where
     opener.refuse_callers();
     let lost = streams.join().await.filter(|_| !args.reconnect());
     failure.or(lost).map_or(Ok(()), Err)
+}
+
+/// Carries `stream`, which holds `place` until the peer at its `end` is gone. While the rest of the
+/// stream is delivered, the next caller is let in: often the same program, started again.
+async fn hold<T>(
+    place: OwnedSemaphorePermit,
+    end: Option<SrtEnd>,
+    stream: impl Future<Output = T>,
+) -> T {
+    let mut place = Some(place);
+    let gone = async {
+        match end {
+            Some(end) => end.closed().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(stream, gone);
+    loop {
+        tokio::select! {
+            result = &mut stream => return result,
+            () = &mut gone, if place.is_some() => place = None,
+        }
+    }
 }
 
 /// The streams that are carried. Nothing is kept of one that has ended but the first failure: a

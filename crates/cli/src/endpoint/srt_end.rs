@@ -41,6 +41,14 @@ impl SrtEnd {
         }
     }
 
+    /// Waits until the peer is gone. Messages that it has sent may still be waiting.
+    pub(crate) async fn closed(&self) {
+        match self {
+            Self::Socket(socket) => socket.closed().await,
+            Self::Group(group) => group.closed().await,
+        };
+    }
+
     /// The statistics of the connection or of the whole group.
     pub(crate) fn statistics(&self) -> Statistics {
         match self {

@@ -7,6 +7,7 @@ use crate::exit::Failure;
 use crate::route::Shared;
 use crate::route::carry::{Ended, Flow};
 use crate::route::openings::{Openings, Patience};
+use punctual_uri::Uri;
 
 /// The source of a route.
 pub(super) struct Source {
@@ -22,7 +23,8 @@ impl Source {
         let Some(mut connection) = self.first(&shared).await? else { return Ok(()) };
         loop {
             let uri = self.opener.uri().clone();
-            let lost = match self.flow.carry(&uri, connection, &shared).await {
+            let (ended, follower) = self.carry(&uri, connection, &shared).await;
+            let lost = match ended {
                 Ok(Ended::Done) => return Ok(()),
                 // A source that ends is done, unless another stream may follow.
                 Ok(Ended::ByPeer) if !shared.returns(&uri) || shared.stop.is_told() => {
@@ -34,10 +36,45 @@ impl Source {
             if !shared.returns(&uri) || shared.stop.is_told() {
                 return Err(lost);
             }
+            if let Some(follower) = follower {
+                self.opener.log().lost(&lost);
+                connection = follower?;
+                continue;
+            }
             self.opener.log().lost(format_args!("{lost}; waiting for it to come back"));
             match self.next(&shared).await? {
                 Some(reopened) => connection = reopened,
                 None => return Ok(()),
+            }
+        }
+    }
+
+    /// Reads from `connection` until it ends. While the rest of a stream is delivered whose sender
+    /// is gone, a listener lets in the next caller, often the same program, started again; its
+    /// connection is returned as well.
+    async fn carry(
+        &mut self,
+        uri: &Uri,
+        connection: Connection,
+        shared: &Shared,
+    ) -> (Result<Ended, Failure>, Option<Result<Connection, Failure>>) {
+        let Self { opener, flow, .. } = self;
+        let end = connection.socket.clone();
+        let lets_in = shared.returns(uri) && opener.listens_for_srt();
+        let next = async {
+            match end.filter(|_| lets_in) {
+                Some(end) => end.closed().await,
+                None => std::future::pending().await,
+            }
+            shared.open(opener).await
+        };
+        let carry = flow.carry(uri, connection, shared);
+        tokio::pin!(carry, next);
+        let mut follower = None;
+        loop {
+            tokio::select! {
+                ended = &mut carry => return (ended, follower),
+                opened = &mut next, if follower.is_none() => follower = Some(opened),
             }
         }
     }

@@ -162,6 +162,61 @@ fn a_caller_is_back_soon_after_its_listener_was_killed() {
     kill_again_and_again(&pair, Killed::Listener, "file, 5 %", 1);
 }
 
+/// While the receiver still delivers the old stream, for most of a latency of 3 s, the new one is
+/// taken, and follows it.
+#[test]
+fn a_caller_with_a_long_latency_that_was_killed_is_back_within_two_seconds() {
+    std::thread::scope(|scope| {
+        for is_group in [false, true] {
+            scope.spawn(move || {
+                let folder = Folder::new(&format!("long-latency-route-{is_group}"));
+                let record = folder.file("record.bin");
+                kill_with_a_long_latency(&["route", "", &record, "--reconnect"], is_group);
+                let record = std::fs::read(&record).unwrap();
+                let numbers: Vec<u8> = record.chunks_exact(1_316).map(|it| it[0]).collect();
+                let (old, new) = numbers.split_at(numbers.len() - 100);
+                assert!(old.len() > 50 && old.is_sorted() && old[0] == 0, "the old one: {old:?}");
+                assert!(new.iter().copied().eq(0..100), "the new one: {new:?}");
+            });
+            scope.spawn(move || {
+                let folder = Folder::new(&format!("long-latency-receive-{is_group}"));
+                let metrics = folder.file("metrics.csv");
+                let metered = ["--enable-metrics", "--metricsfile", &metrics];
+                let command = [&["receive", "", "--reconnect"], &metered[..]].concat();
+                kill_with_a_long_latency(&command, is_group);
+                let metrics = std::fs::read_to_string(metrics).unwrap();
+                let last = metrics.lines().last();
+                assert!(last.is_some_and(|row| row.contains(",100,0,")), "{metrics}");
+            });
+        }
+    });
+}
+
+/// Runs `command` with a listener as its second argument, calls it, kills the caller, and calls
+/// again to send 100 messages.
+fn kill_with_a_long_latency(command: &[&str], is_group: bool) {
+    let uri = format!("srt://127.0.0.1:{}", free_port());
+    let groups = if is_group { "&groupconnect=1" } else { "" };
+    let listener = format!("{uri}?mode=listener&latency=3s{groups}");
+    let called = if is_group { format!("{uri}?grouptype=broadcast") } else { uri };
+    let connected = if is_group { "is established" } else { "connected" };
+    let mut taker = Program::start(&[&[command[0], &listener], &command[2..]].concat());
+    taker.wait_for("listening");
+    let mut first = Program::start(&["generate", &called, "--sendrate", "1Mbps"]);
+    first.wait_for(connected);
+    sleep(Duration::from_secs(1));
+    first.kill();
+    let start = Instant::now();
+    let again = ["generate", &called, "--sendrate", "1Mbps", "--num", "100"];
+    let mut second = Program::start(&again);
+    second.wait_for(connected);
+    assert!(start.elapsed() < Duration::from_secs(2), "{command:?}: {:?}", start.elapsed());
+    assert_eq!(second.end().code, Some(0));
+    sleep(Duration::from_secs(3));
+    taker.interrupt();
+    taker.end();
+}
+
 /// `cargo test -p punctual-cli --test cli reconnecting_pairs -- --ignored --nocapture`
 #[test]
 #[ignore = "takes 20 minutes"]

@@ -92,6 +92,9 @@ fn update(state: &Mutex<State>, signals: &GroupSignals) -> Option<Instant> {
     state.sleeps_until = update.into_iter().chain(delivery.filter(|&at| at > now)).min();
     let next = state.sleeps_until;
     drop(state);
+    if any_ended {
+        signals.phase.notify_waiters();
+    }
     if any_ended || is_due.is_some() {
         signals.signal_readable(&mut Wakes::default());
     }

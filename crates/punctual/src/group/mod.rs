@@ -391,6 +391,20 @@ impl Group {
         }
     }
 
+    /// Waits until the group has been established and its last link has ended, or it was closed.
+    /// Returns the reason. Messages that were received before may still be readable.
+    ///
+    /// Cancel safe.
+    pub async fn closed(&self) -> CloseReason {
+        loop {
+            let ticket = self.inner.signals.phase.notified();
+            if let Phase::Closed(reason) = self.phase() {
+                return reason;
+            }
+            ticket.await;
+        }
+    }
+
     /// Whether a link was ever established.
     pub fn was_connected(&self) -> bool {
         self.inner.lock().was_up
