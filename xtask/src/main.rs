@@ -6,6 +6,7 @@
 mod bare;
 mod capi;
 mod check;
+mod machines;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -142,7 +143,8 @@ Every chore of this repository.
     cargo xtask test --without-peers    the tests that call other programs, with a PATH that holds
                                         the toolchain and the C compiler alone
     cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
-                                        licences and bans of dependencies
+                                        the same simulated worlds on aarch64 (QEMU) and in
+                                        WebAssembly (Node.js), licences and bans of dependencies
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
     cargo xtask capi [--dev] [PREFIX]   the C library with libsrt's names, its headers and pkg-config
                                         files, into a folder (target/capi); --dev without

@@ -71,7 +71,7 @@ fn unrecovered() -> Chart {
     let fall = |by: f64| {
         (1..10).map(move |i| {
             let x = f64::from(i) * 0.5;
-            let y = if i > 7 { 0.0 } else { 5.0 * (-x * by).exp() };
+            let y = if i > 7 { 0.0 } else { 5.0 * libm::exp(-x * by) };
             Point::new(x, y).within(y * 0.7, y * 1.3 + 0.002)
         })
     };
@@ -90,7 +90,7 @@ fn unrecovered() -> Chart {
 fn wave(i: u32, phase: f64) -> f64 {
     let t = f64::from(i) * 0.1;
     150.0
-        + 20.0 * (t * 0.3 + phase).sin()
+        + 20.0 * libm::sin(t * 0.3 + phase)
         + f64::from(i * 7919 % 13)
         + if i == 600 { 900.0 } else { 0.0 }
 }

@@ -92,7 +92,7 @@ impl Range {
         let positive: Vec<f64> = values.iter().copied().filter(|v| *v >= LEAST).collect();
         let (low, high) = extremes(&positive).unwrap_or((1.0, 10.0));
         let low = axis.low.filter(|fixed| *fixed >= LEAST && *fixed <= high).unwrap_or(low);
-        let (low, mut high) = (low.log10().floor(), high.log10().ceil());
+        let (low, mut high) = (libm::log10(low).floor(), libm::log10(high).ceil());
         if high <= low {
             high = low + 1.0;
         }
@@ -106,7 +106,7 @@ impl Range {
             Scale::Linear | Scale::Time => (value - self.low) / (self.high - self.low),
             Scale::Log if value < LEAST => 0.0,
             Scale::Log => {
-                let place = (value.log10() - self.bottom()) / (self.high - self.bottom());
+                let place = (libm::log10(value) - self.bottom()) / (self.high - self.bottom());
                 place.max(0.0)
             }
         }
@@ -162,7 +162,7 @@ impl Range {
         while exponent <= self.high && ticks.len() < 1000 {
             let named = index % every == 0.0;
             let at = (exponent - self.bottom()) / (self.high - self.bottom());
-            let power = 10_f64.powf(exponent);
+            let power = libm::exp10(exponent);
             let label = if named { number::plain(power) } else { String::new() };
             ticks.push(Tick { at, label });
             if exponent < self.high && decades <= 6.0 {
@@ -211,7 +211,7 @@ fn round_step(span: f64, count: f64, scale: Scale) -> f64 {
 
 /// The least of 1, 2 and 5 times a power of ten that is not below `least`.
 fn ten_steps(least: f64) -> f64 {
-    let power = 10_f64.powf(least.log10().floor());
+    let power = libm::exp10(libm::log10(least).floor());
     let steps = [1.0, 2.0, 5.0].map(|digit| digit * power);
     steps.into_iter().find(|step| *step >= least * 0.999).unwrap_or(10.0 * power)
 }

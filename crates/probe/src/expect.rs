@@ -182,7 +182,7 @@ fn most_events(seen: u64) -> f64 {
         return 3.0;
     }
     let more = float(seen + 1);
-    more * (1.0 - 1.0 / (9.0 * more) + 1.96 / (3.0 * more.sqrt())).powi(3)
+    more * libm::pow(1.0 - 1.0 / (9.0 * more) + 1.96 / (3.0 * more.sqrt()), 3.0)
 }
 
 /// The part of a stream that a worse event than those seen costs, in seconds.

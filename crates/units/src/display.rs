@@ -65,11 +65,11 @@ pub fn share_in_percent(share: f64) -> String {
         ..=0.0 => return "0 %".to_owned(),
         ..LEAST_PERCENT => return format!("less than {LEAST_PERCENT} %"),
         // Two digits behind the zeros.
-        ..0.1 => (1..).find(|decimals| percent * 10.0_f64.powi(*decimals) >= 10.0),
+        ..0.1 => (1_u32..).find(|decimals| percent * libm::exp10((*decimals).into()) >= 10.0),
         ..10.0 => Some(2),
         _ => Some(1),
     };
-    let text = format!("{percent:.0$}", decimals.unwrap_or(1).unsigned_abs() as usize);
+    let text = format!("{percent:.0$}", decimals.unwrap_or(1) as usize);
     match percent {
         ..0.1 => format!("{} %", text.trim_end_matches('0')),
         _ => format!("{text} %"),

@@ -33,7 +33,7 @@ impl Estimate {
         // Equal values have an exact mean, and no deviation by rounding.
         let (first, are_equal) = (values[0], values.iter().all(|value| *value == values[0]));
         let mean = if are_equal { first } else { values.iter().sum::<f64>() / count };
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let interval = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(|t| {
             let error = (squares / (count - 1.0) / count).sqrt();
             let half = t.inverse_cdf(UPPER) * error;
@@ -101,8 +101,8 @@ impl Estimate {
     pub(crate) fn minus(&self, other: &Self) -> Self {
         let value = self.value - other.value;
         let interval = self.interval.zip(other.interval).map(|((l1, h1), (l2, h2))| {
-            let below = (self.value - l1).hypot(h2 - other.value);
-            let above = (h1 - self.value).hypot(other.value - l2);
+            let below = libm::hypot(self.value - l1, h2 - other.value);
+            let above = libm::hypot(h1 - self.value, other.value - l2);
             (value - below, value + above)
         });
         Self { value, interval, runs: self.runs + other.runs }
@@ -116,11 +116,11 @@ impl Estimate {
             return None;
         }
         let logarithm = |estimate: &Self| {
-            let interval = estimate.interval.map(|(low, high)| (low.ln(), high.ln()));
-            Self { value: estimate.value.ln(), interval, ..*estimate }
+            let interval = estimate.interval.map(|(low, high)| (libm::log(low), libm::log(high)));
+            Self { value: libm::log(estimate.value), interval, ..*estimate }
         };
         let difference = logarithm(self).minus(&logarithm(other));
-        let interval = difference.interval.map(|(low, high)| (low.exp(), high.exp()));
+        let interval = difference.interval.map(|(low, high)| (libm::exp(low), libm::exp(high)));
         let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
         Some(Self { value, interval, runs: difference.runs })
     }

@@ -16,7 +16,7 @@ pub(super) fn lost_again(loss: f64, again: f64, packets: f64) -> f64 {
     if bound <= 0.0 {
         return loss;
     }
-    loss + (1.0 - loss) * bound.min(1.0).powf(packets.max(1.0))
+    loss + (1.0 - loss) * libm::pow(bound.min(1.0), packets.max(1.0))
 }
 
 /// The share that is lost this number of packets after one that arrived.

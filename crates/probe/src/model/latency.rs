@@ -214,7 +214,7 @@ struct Spread {
 impl<'a> Search<'a> {
     fn new(path: &'a Path, target: f64, ceiling: Option<f64>) -> Self {
         let packets = GRAIN.as_secs_f64() / path.packet.as_secs_f64().max(1e-9);
-        let spread = Spread { longer: (1.0 - 1.0 / path.burst).powf(packets), mean: 1.0 };
+        let spread = Spread { longer: libm::pow(1.0 - 1.0 / path.burst, packets), mean: 1.0 };
         let rounds =
             |algorithm| Periodic { rounds: path.rounds(&algorithm), spread, missing: (0, 1.0) };
         Self {

@@ -96,8 +96,8 @@ impl TcpPath {
     /// The mean window of CUBIC by its own curve, in segments: (C (3 + β) / (4 (1 − β)))^¼ ·
     /// RTT^¾ / p^¾ with β = 0.7 and C = 0.4 (RFC 9438 section 5, equation 6).
     pub fn cubic_window(&self) -> f64 {
-        let factor = (CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA))).powf(0.25);
-        factor * (self.rtt.as_secs_f64() / self.loss).powf(0.75)
+        let factor = libm::pow(CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA)), 0.25);
+        factor * libm::pow(self.rtt.as_secs_f64() / self.loss, 0.75)
     }
 
     /// The rate of CUBIC by its own curve, in b/s.
@@ -127,11 +127,12 @@ impl TcpPath {
         let bits = stream * span.as_secs_f64();
         let segments = (bits / self.bits()).max(1.0);
         // Segments until the first loss, that one included, on the mean.
-        let until_loss = (1.0 - (1.0 - self.loss).powf(segments)) * (1.0 - self.loss) / self.loss;
+        let until_loss =
+            (1.0 - libm::pow(1.0 - self.loss, segments)) * (1.0 - self.loss) / self.loss;
         let slow = (until_loss + 1.0).min(segments);
         let growth = 1.0 + 1.0 / f64::from(self.segments_per_ack);
         let first = f64::from(self.initial_window);
-        let round_trips = (slow * (growth - 1.0) / first + 1.0).log(growth);
+        let round_trips = libm::log(slow * (growth - 1.0) / first + 1.0) / libm::log(growth);
         let slow_start = self.rtt.as_secs_f64() * (round_trips - 1.0).max(0.0);
         let rest = (segments - slow) * self.bits() / rate;
         let least = span.as_secs_f64();

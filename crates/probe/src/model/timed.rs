@@ -170,7 +170,7 @@ impl TimedRounds {
         }
         let reached = lost * outcome.last / 2.0;
         // A little more than leaves one copy fewer.
-        let enough = reached * self.loss.powi(copies.cast_signed()) * 0.9;
+        let enough = reached * libm::pow(self.loss, copies.into()) * 0.9;
         let most = target.min(MOST_SENDER_TARGET);
         // Of a link that loses nothing any target makes as many.
         if enough <= 0.0 || most <= enough { most } else { rounded_down(enough) }
@@ -184,7 +184,7 @@ impl TimedRounds {
 
     fn nak(&self, datagrams: u32) -> Nak {
         let again = self.nak_loss_again.max(self.nak_loss);
-        let further = again.powi(datagrams.cast_signed() - 1);
+        let further = libm::pow(again, f64::from(datagrams) - 1.0);
         let acks = self.period().as_secs_f64() / ACK_PERIOD.as_secs_f64();
         let round_again = lost_again(self.nak_loss, again, acks);
         Nak { usual: self.nak_loss * further, behind: round_again * further }
@@ -219,7 +219,7 @@ impl UntilLast<'_> {
         let lost_again = rounds.retransmission_lost_again(rounds.period());
         let copy = rounds.retransmission_lost_again(slack * 7 / 8 / copies.max(1));
         let counted = if certain { copies } else { 0 };
-        let all_lost = |first: f64| first * copy.powi(counted.cast_signed());
+        let all_lost = |first: f64| first * libm::pow(copy, counted.into());
         let missing = lost + heard.0 * all_lost(rounds.loss) + heard.1 * all_lost(lost_again);
         let last = heard.0 + heard.1;
         Outcome { missing, sent: self.sent + last * f64::from(1 + copies), last }
@@ -233,7 +233,7 @@ pub(super) fn apart(rtt: Duration) -> Duration {
 
 /// A share with two digits, no more than this.
 fn rounded_down(share: f64) -> f64 {
-    let unit = 10_f64.powf(share.log10().floor() - 1.0);
+    let unit = libm::exp10(libm::log10(share).floor() - 1.0);
     (share / unit).floor() * unit
 }
 
@@ -287,10 +287,11 @@ mod tests {
         for (loss, ms, copies, rounds) in [(0.05, 25, 0, 1), (0.1, 50, 1, 2), (0.1, 70, 3, 3)] {
             let p: f64 = loss;
             let round = p * p + (1.0 - p * p) * p;
-            let last = p.powi(4) + (1.0 - p.powi(4)) * p.powi(1 + copies);
-            let told = lab(loss).outcome(MS(ms), copies.cast_unsigned());
+            let last =
+                libm::pow(p, 4.0) + (1.0 - libm::pow(p, 4.0)) * libm::pow(p, f64::from(1 + copies));
+            let told = lab(loss).outcome(MS(ms), copies);
             assert_eq!(lab(loss).within(MS(ms)), rounds);
-            let expected = round.powi(rounds.cast_signed() - 1) * last;
+            let expected = libm::pow(round, f64::from(rounds) - 1.0) * last;
             assert!(close(told.missing, expected), "{told:?}, {expected}");
         }
     }
@@ -342,7 +343,7 @@ mod tests {
             let rounds = TimedRounds { rtt: MS(rtt), least_rtt: MS(rtt), ..bursts(0.05, mean) };
             let found = |later: i32| {
                 let left = MS(ms).saturating_sub(rounds.packet * later.cast_unsigned());
-                (1.0 - 1.0 / mean).powi(later) / mean * rounds.outcome(left, 0).missing
+                libm::pow(1.0 - 1.0 / mean, later.into()) / mean * rounds.outcome(left, 0).missing
             };
             let told = 5.0 * (0..400).map(found).sum::<f64>();
             assert!((0.9..3.5).contains(&(told / measured)), "{rtt}, {ms}, {mean}: {told}");
@@ -356,10 +357,10 @@ mod tests {
         };
         let heard = |rounds| TimedRounds { nak_loss: 0.0, nak_loss_again: 0.0, ..rounds };
         let (single, burst) = (heard(lab(0.05)), heard(bursts(0.05, 10.0)));
-        assert!(close(gain(&single, 2), 0.05_f64.powi(2)), "{}", gain(&single, 2));
+        assert!(close(gain(&single, 2), 0.05 * 0.05), "{}", gain(&single, 2));
         assert!(gain(&burst, 2) > 0.5, "{}", gain(&burst, 2));
         let spread = TimedRounds { packet: Duration::from_micros(5), ..burst };
-        assert!(close(gain(&spread, 2), 0.05_f64.powi(2)), "{}", gain(&spread, 2));
+        assert!(close(gain(&spread, 2), 0.05 * 0.05), "{}", gain(&spread, 2));
     }
 
     #[test]

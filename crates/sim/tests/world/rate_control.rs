@@ -165,7 +165,7 @@ fn wandering(policy: RatePolicy, loss: f64, least: f64, most: f64, period: Durat
     for step in 0..1_200_u64 {
         let phase = step as f64 * 0.1 / period.as_secs_f64() * std::f64::consts::TAU;
         let jump = (step * 7_919 % 13) as f64 * 0.2;
-        let delay = least + (most - least) * (1.0 - phase.cos()) / 2.0 + jump;
+        let delay = least + (most - least) * (1.0 - libm::cos(phase)) / 2.0 + jump;
         let link = pair.world.link_config(pair.there).clone();
         let link = link.with_delay(Duration::from_secs_f64(delay * 1e-3));
         pair.world.set_link(pair.there, link);

@@ -158,7 +158,7 @@ impl Playout {
         };
         let (late_run, late_packet) = late.probabilities();
         let packets = self.readchunk.as_secs_f64() / self.path.packet.as_secs_f64();
-        let glitch_probability = -(packets * (-runs.begins * late_run).ln_1p()).exp_m1();
+        let glitch_probability = -libm::expm1(packets * libm::log1p(-runs.begins * late_run));
         let fit = self.schedule().fit(self.buffer, 1.0);
         let cost = self.cost(fit);
         let readchunk = self.readchunk.as_secs_f64();
@@ -213,7 +213,7 @@ impl Outcome {
     /// The probability of no glitch within this time.
     pub fn glitch_free(&self, time: Duration) -> f64 {
         let chunks = time.as_secs_f64() / self.readchunk;
-        (chunks * (-self.glitch_probability).ln_1p()).exp()
+        libm::exp(chunks * libm::log1p(-self.glitch_probability))
     }
 
     /// The number of readchunks with a glitch that are expected within this time.

@@ -188,7 +188,7 @@ proptest! {
         mbps in 1..100_u64, loss in 1e-4..0.2_f64, rtt in 5..400_u64, log_time in 0.1..9.0_f64,
         copies in 0..4_u32,
     ) {
-        let wanted = 10_f64.powf(log_time);
+        let wanted = libm::exp10(log_time);
         let question = Question {
             rate: Some(Bitrate::from_mbps(mbps)),
             loss: Some(loss),

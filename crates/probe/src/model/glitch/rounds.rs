@@ -65,7 +65,7 @@ impl Round {
 
     /// The probability that the first transmission of a packet and all its copies are lost.
     pub(super) fn all_lost(&self, before: Before) -> f64 {
-        self.first_lost(before) * self.copy.powi(self.copies.cast_signed())
+        self.first_lost(before) * libm::pow(self.copy, self.copies.into())
     }
 }
 
@@ -141,7 +141,7 @@ impl Schedule<'_> {
         let reports = self.reports_per_second();
         let behind =
             |time: Duration| lost_again(return_loss, back, 1.0 + time.as_secs_f64() * reports);
-        let further = behind(self.timing.spacing).powi(datagrams.cast_signed() - 1);
+        let further = libm::pow(behind(self.timing.spacing), f64::from(datagrams) - 1.0);
         let after = |time: Duration| lost_again(loss, there, self.packets_in(time));
         // The packet by which a loss is noticed arrived, so that the bad state had ended.
         let first = if self.timing.is_noticed_late {

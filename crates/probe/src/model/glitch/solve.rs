@@ -49,7 +49,7 @@ pub(super) fn solve(
     }
     // A slow stream notices losses late, so that its lowest rate is not the easiest.
     let places =
-        (0..=SCAN).map(|step| hard * (easy / hard).powf(f64::from(step) / f64::from(SCAN)));
+        (0..=SCAN).map(|step| hard * libm::pow(easy / hard, f64::from(step) / f64::from(SCAN)));
     let Some(start) =
         Some(easy).filter(|easy| meets(*easy)).or_else(|| places.into_iter().find(|it| meets(*it)))
     else {
@@ -119,7 +119,7 @@ fn with(figure: Figure, conditions: Conditions, value: f64) -> Conditions {
 /// The next value on the easier side that is short to write: times in steps of 0.1 ms, others
 /// with three digits.
 fn rounded(figure: Figure, value: f64) -> f64 {
-    let digits = || 10_f64.powf(value.log10().floor() - 2.0);
+    let digits = || libm::exp10(libm::log10(value).floor() - 2.0);
     match figure {
         Figure::Buffer => (value * 1e4).ceil() / 1e4,
         Figure::RoundTrip => (value * 1e4).floor() / 1e4,

@@ -55,9 +55,9 @@ impl Competing {
         self.reno += self.shares * RENO_GROWTH * elapsed / rtt.as_secs_f64().max(1e-3);
         // Section 4.2: the window reaches its value at the last loss after this time.
         let curve = CURVE * self.shares;
-        let back = ((self.most - self.least) / curve).max(0.0).cbrt();
+        let back = libm::cbrt(((self.most - self.least) / curve).max(0.0));
         let time = now.saturating_since(self.began).as_secs_f64() - back;
-        (self.most + curve * time.powi(3)).max(self.reno).max(self.least)
+        (self.most + curve * time * time * time).max(self.reno).max(self.least)
     }
 
     /// Whether the loss of `lost` may lower the window: it was sent after the last decrease. Those

@@ -464,6 +464,6 @@ impl DecayingMost {
         const HALF_LIFE: f64 = 20.0;
         let elapsed = self.updated.map_or(0.0, |at| now.saturating_since(at).as_secs_f64());
         self.updated = Some(now);
-        self.value = self.value.mul_f64((-elapsed / HALF_LIFE).exp2()).max(value);
+        self.value = self.value.mul_f64(libm::exp2(-elapsed / HALF_LIFE)).max(value);
     }
 }

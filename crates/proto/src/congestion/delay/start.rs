@@ -149,7 +149,7 @@ impl SlowStart {
     /// *f*) times the packets in the network per round trip: 1.39 for 2 and 1.85 for 4.
     pub(super) fn pace(&self) -> f64 {
         let factor = self.factor.max(FACTOR);
-        factor.ln() / (1.0 - 1.0 / factor)
+        libm::log(factor) / (1.0 - 1.0 / factor)
     }
 
     /// A report came at `now`; the first packet was sent at `began`. Returns the time from the

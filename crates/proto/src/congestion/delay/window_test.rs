@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn others_that_fill_the_queue_meanwhile_are_no_longer_path() {
-        let (answer, _) = answer(|left, ms| (20.0 * (ms as f64 / 300.0).exp2(), 1_000.0 * left));
+        let (answer, _) = answer(|left, ms| (20.0 * libm::exp2(ms as f64 / 300.0), 1_000.0 * left));
         assert_eq!(answer, Answer::Shared);
     }
 

@@ -131,7 +131,7 @@ impl Deadline {
     fn needed(&self, target: f64, loss: f64) -> u32 {
         let reached = self.last_answers.value().max(target);
         let loss = loss.max(self.lost_answers.value()).clamp(1e-6, 0.9);
-        let answers = ((target / reached).ln() / loss.ln()).ceil().max(1.0);
+        let answers = (libm::log(target / reached) / libm::log(loss)).ceil().max(1.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
         let answers = answers.min(f64::from(MOST_COPIES + 1)) as u32;
         answers - 1

@@ -105,15 +105,15 @@ pub fn rounds_within(buffer: Duration, rtt: Duration) -> u32 {
 /// The probability that an event of this probability happens in at least one of `times` trials,
 /// exact for small probabilities, too.
 fn any_of(probability: f64, times: f64) -> f64 {
-    -(times * (-share(probability)).ln_1p()).exp_m1()
+    -libm::expm1(times * libm::log1p(-share(probability)))
 }
 
 fn none_of(probability: f64, times: f64) -> f64 {
-    (times * (-share(probability)).ln_1p()).exp()
+    libm::exp(times * libm::log1p(-share(probability)))
 }
 
 fn power(base: f64, exponent: u32) -> f64 {
-    share(base).powi(i32::try_from(exponent).unwrap_or(i32::MAX))
+    libm::pow(share(base), f64::from(exponent))
 }
 
 fn share(value: f64) -> f64 {
@@ -231,7 +231,8 @@ mod tests {
     fn few_blocks_of_the_experiment_are_later_than_three_rounds() {
         let failure = round_failure(LOSS, LOSS, 1);
         let chunks = f64::from(CHUNKS * TRANSFERS);
-        let later = |rounds: i32| move |blocks| chunks * blocks * LOSS * failure.powi(rounds);
+        let later =
+            |rounds: i32| move |blocks| chunks * blocks * LOSS * libm::pow(failure, rounds.into());
         assert_figures(later(1), ["1300", "2165", "8651"]);
         assert_figures(later(2), ["51", "86", "343"]);
         assert_figures(later(3), ["2.0", "3.4", "13.6"]);
