@@ -3,6 +3,8 @@
 mod callers;
 mod connection;
 mod demo;
+#[cfg(test)]
+mod documented;
 mod emulate;
 mod file;
 mod generate;
