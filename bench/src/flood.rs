@@ -1,5 +1,5 @@
-//! Complete handshakes in masses, from many ports: what an attacker does to a listener who is seen
-//! at his addresses, so that his cookies are good.
+//! Requests of callers in masses: complete handshakes from many ports, by an attacker who receives
+//! at his addresses, so that his cookies are valid; or first requests only, from many addresses.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,24 +11,34 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use punctual_proto::{Config, Endpoint, EndpointConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// A flood of handshakes: their rate, their time and the listener that they go to.
+/// The requests that a flood consists of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Both requests of a caller.
+    Handshakes,
+    /// The same; each second request has a key message with a salt of its own.
+    EncryptedHandshakes,
+    /// First requests, each port at an address of its own; nobody reads the answers.
+    Inductions,
+}
+
+/// A flood of requests: their kind, rate and time, and the listener that they go to.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Flood {
     /// UDP port of the listener on 127.0.0.1.
     #[arg(long)]
     pub(crate) port: u16,
-    /// Handshakes a second.
+    /// Requests a second.
     #[arg(long)]
     pub(crate) rate: u32,
-    /// Each handshake has a key message with a salt of its own.
-    #[arg(long)]
-    pub(crate) encrypted: bool,
+    #[arg(long, value_enum)]
+    pub(crate) kind: Kind,
     /// For how long.
     #[arg(long)]
     pub(crate) seconds: f64,
@@ -37,28 +47,32 @@ pub(crate) struct Flood {
 /// The attacker's report.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct FloodReport {
-    /// Second requests that were sent, each with its listener's cookie.
-    pub(crate) handshakes: u64,
+    /// Second requests that were sent, each with its listener's cookie; of a flood of inductions the
+    /// first requests.
+    pub(crate) requests: u64,
     pub(crate) seconds: f64,
 }
 
 impl Flood {
     /// The flags that say this.
     pub(crate) fn flags(&self) -> Vec<String> {
-        let mut flags = vec![
+        let kind = self.kind.to_possible_value().map(|kind| kind.get_name().to_owned());
+        vec![
             format!("--port={}", self.port),
             format!("--rate={}", self.rate),
+            format!("--kind={}", kind.unwrap_or_default()),
             format!("--seconds={}", self.seconds),
-        ];
-        flags.extend(self.encrypted.then(|| "--encrypted".to_owned()));
-        flags
+        ]
     }
 }
 
 /// Prints `started`, floods, and prints the report.
 pub(crate) fn run(flood: &Flood) -> Result<()> {
-    let mut requests = Requests::record(flood.encrypted)?;
-    let ports = (0..PORTS).map(|_| open(flood.port)).collect::<Result<Vec<_>>>()?;
+    let completes = flood.kind != Kind::Inductions;
+    let mut requests = Requests::record(flood.kind == Kind::EncryptedHandshakes)?;
+    let host = |number| if completes { Ipv4Addr::LOCALHOST } else { host(number) };
+    let ports =
+        (0..PORTS).map(|number| open(host(number), flood.port)).collect::<Result<Vec<_>>>()?;
     println!("started");
     let start = Instant::now();
     let end = start + Duration::from_secs_f64(flood.seconds);
@@ -70,12 +84,13 @@ pub(crate) fn run(flood: &Flood) -> Result<()> {
         for number in asked..due {
             let port = &ports[usize::try_from(number % PORTS)?];
             // The datagrams that have come to this port since its last turn.
-            while let Ok(size) = port.recv(&mut answer) {
+            while completes && let Ok(size) = port.recv(&mut answer) {
                 if let Some(conclusion) = requests.answer(&answer[..size]) {
-                    report.handshakes += u64::from(port.send(conclusion).is_ok());
+                    report.requests += u64::from(port.send(conclusion).is_ok());
                 }
             }
-            let _ = port.send(&requests.induction);
+            let begun = port.send(&requests.induction).is_ok();
+            report.requests += u64::from(begun && !completes);
         }
         if asked == due {
             sleep(Duration::from_micros(500));
@@ -87,8 +102,14 @@ pub(crate) fn run(flood: &Flood) -> Result<()> {
     Ok(())
 }
 
-fn open(port: u16) -> Result<UdpSocket> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+/// The loopback address of a host.
+fn host(number: u64) -> Ipv4Addr {
+    let [.., high, low] = number.to_be_bytes();
+    Ipv4Addr::new(127, 1, high, low)
+}
+
+fn open(host: Ipv4Addr, port: u16) -> Result<UdpSocket> {
+    let socket = UdpSocket::bind((host, 0))?;
     socket.connect((Ipv4Addr::LOCALHOST, port))?;
     socket.set_nonblocking(true)?;
     Ok(socket)

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use punctual_io::{Datagram, Gather, ReceiveBuffers, Room, UdpSocket};
+use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, Room, UdpSocket};
 use punctual_proto::KeyDerivation;
 use punctual_units::Instant;
 
-use crate::key_task::{derive, is_new_handshake};
+use crate::handshakes::Handshakes;
+use crate::key_task::derive;
 use crate::notice::Notice;
 use crate::outbox::Outbox;
 use crate::schedule::{Action, Work};
@@ -33,6 +34,8 @@ pub(crate) struct Driver {
     gather: Gather,
     /// Limits the datagrams of each peer in this turn.
     shares: Shares,
+    /// Limits the inductions that are answered.
+    handshakes: Handshakes,
     /// Waits for room to send while the socket has none.
     room: Option<Room>,
     /// The sockets that share the port. When one is closed, the kernel distributes all peers over
@@ -46,12 +49,14 @@ impl Driver {
         shards: Arc<[Arc<UdpSocket>]>,
         coalesce: Duration,
     ) -> Self {
+        let receive_buffer = shared.udp.options().recv_buffer_size().unwrap_or(0);
         Self {
             gather: match coalesce.is_zero() {
                 true => Gather::until_work(LONGEST_WAIT),
                 false => Gather::new(coalesce),
             },
             shares: Shares::default(),
+            handshakes: Handshakes::new(receive_buffer),
             room: None,
             shared,
             _shards: shards,
@@ -96,20 +101,21 @@ impl Driver {
         let mut statistics = self.shared.statistics();
         statistics.turns += 1;
         statistics.datagrams_over_share = self.shares.dropped();
+        statistics.inductions_dropped = self.handshakes.dropped();
     }
 
-    /// Receives one batch, if there is any. Returns its bytes, and whether there may be more.
+    /// Receives one batch, if there is any. Returns its size, and whether there may be more.
     fn receive(
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
         transmitter: &mut Transmitter,
-    ) -> (usize, bool) {
+    ) -> (Received, bool) {
         let Self { shared, gather, .. } = self;
         let Scratch { buffers, datagrams, .. } = scratch;
         let now = punctual_io::now();
         if gather.poll(cx, &shared.udp, now).is_pending() {
-            return (0, false);
+            return (Received { drained: true, ..Received::default() }, false);
         }
         let received = buffers.receive(
             cx,
@@ -128,7 +134,7 @@ impl Driver {
         // again.
         let watched = gather.next().is_none();
         let more = !received.drained || watched && gather.poll(cx, &shared.udp, now).is_ready();
-        (received.bytes, more)
+        (received, more)
     }
 
     /// Whether the socket took nothing in this turn and has room again.
@@ -154,29 +160,28 @@ impl Driver {
         &mut self,
         cx: &Context<'_>,
         scratch: &mut Scratch,
-        received: usize,
+        received: Received,
         blocked: bool,
     ) -> TurnResult {
         let mut state = self.shared.lock();
         let now = punctual_io::now();
         state.schedule.begin(now);
         // Datagrams of connections come before handshakes of new callers.
-        let handshakes = scratch.datagrams.extract_if(.., |it| is_new_handshake(it));
-        scratch.handshakes.extend(handshakes);
-        let Scratch { datagrams, handshakes, wrong_shard, .. } = &mut *scratch;
+        self.handshakes.collect(&mut scratch.datagrams);
+        let Scratch { datagrams, wrong_shard, .. } = &mut *scratch;
         let mut take = |datagram: Datagram| match self.shared.other_owner(&datagram.payload) {
             None => state.handle_datagram(datagram),
             Some(owner) => wrong_shard.push((owner, datagram)),
         };
         self.shares.serve(datagrams, &mut take);
-        handshakes.drain(..).for_each(take);
+        self.handshakes.serve(received.drained, take);
         state.has_reached(now);
         if state.machine.poll_timeout().is_due(now) {
             state.machine.handle_timeout(now);
         }
         scratch.derivation = state.endpoint().poll_key_derivation(now);
         let more_to_send = self.drain(&mut state, now, scratch, blocked);
-        state.schedule.measure(now, received + scratch.outbox.bytes.len());
+        state.schedule.measure(now, received.bytes + scratch.outbox.bytes.len());
         if !state.driver.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.driver = Some(cx.waker().clone());
         }
@@ -262,8 +267,6 @@ struct Scratch {
     buffers: ReceiveBuffers,
     /// Datagrams that were received and not passed to the protocol yet.
     datagrams: Vec<Datagram>,
-    /// Handshakes among them that belong to no connection yet.
-    handshakes: Vec<Datagram>,
     /// The next key to derive.
     derivation: Option<KeyDerivation>,
     outbox: Outbox,

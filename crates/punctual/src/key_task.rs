@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use punctual_io::Datagram;
 use punctual_proto::{Config, IncomingId, KeyDerivation};
 
 use crate::shared::Shared;
@@ -24,12 +23,6 @@ pub(crate) fn derive_here(shared: &Shared, id: IncomingId, config: Option<&Confi
     if let Some(derived) = job.map(KeyDerivation::run) {
         shared.call(|state, _| state.endpoint().handle_derived_key(derived));
     }
-}
-
-/// Whether a datagram is a handshake of a caller without a connection: its destination socket ID is
-/// 0 (draft section 3). Datagrams of connections are handled first.
-pub(crate) fn is_new_handshake(datagram: &Datagram) -> bool {
-    datagram.payload.get(12..16).is_some_and(|socket| socket == [0; 4])
 }
 
 /// The largest number of keys that a port derives per second: a tenth of a core's time.

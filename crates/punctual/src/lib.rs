@@ -86,6 +86,7 @@ mod error;
 mod gate;
 mod gathered;
 mod group;
+mod handshakes;
 mod key_task;
 mod listener;
 mod machine;

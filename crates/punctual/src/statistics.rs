@@ -26,6 +26,9 @@ pub struct PortStatistics {
     /// Received datagrams that were dropped because their peer exceeded its share of the port's
     /// capacity.
     pub datagrams_over_share: u64,
+    /// First requests of callers (inductions) that were dropped because more came than could be
+    /// answered. Callers repeat them.
+    pub inductions_dropped: u64,
     /// System calls to receive datagrams, including calls that found none.
     pub receive_calls: u64,
     /// Errors of those system calls, such as those caused by a peer's ICMP messages.
