@@ -21,6 +21,8 @@ pub struct Bed {
     pub theirs: SeqNo,
     /// The conclusion of the peer's handshake.
     pub conclusion: Vec<u8>,
+    /// The time between two packets of the peer.
+    pub interval: Duration,
     now: Instant,
     start: Instant,
     buffer: Vec<u8>,
@@ -59,6 +61,7 @@ impl Bed {
             next: SeqNo::new(0),
             theirs: SeqNo::new(0),
             conclusion,
+            interval: Duration::from_micros(200),
             now,
             start: now,
             buffer: Vec::new(),
@@ -98,9 +101,30 @@ impl Bed {
         self.theirs = self.theirs.plus(packets);
     }
 
+    /// Makes the victim send this number of messages that expire before the peer acknowledges them,
+    /// and then one that does not expire.
+    pub fn expire(&mut self, messages: u32) {
+        let options = SendOptions { ttl: Some(Duration::from_millis(1)), ..Default::default() };
+        for number in 0..=messages {
+            self.now += Duration::from_micros(100);
+            let message = Bytes::from_static(&[7; 16]);
+            let options = if number < messages { options } else { SendOptions::default() };
+            self.victim.send(self.now, self.id, message, options).expect("room");
+            if self.victim.poll_timeout().is_due(self.now) {
+                self.victim.handle_timeout(self.now);
+            }
+            self.drain();
+            if number.is_multiple_of(10_000) {
+                // The peer is not silent.
+                let keepalive = self.control(Control::KeepAlive, 0);
+                self.take(keepalive);
+            }
+        }
+    }
+
     /// The victim handles a datagram, answers it, runs due timers, and reads.
     pub fn take(&mut self, datagram: Bytes) {
-        self.now += Duration::from_micros(200);
+        self.now += self.interval;
         self.victim.handle_datagram(self.now, here(), datagram);
         if self.victim.poll_timeout().is_due(self.now) {
             self.victim.handle_timeout(self.now);
@@ -123,7 +147,7 @@ impl Bed {
 
     /// The timestamp of a packet that arrives after `packets` others.
     pub fn stamp(&self, packets: u32) -> Timestamp {
-        let at = self.now + Duration::from_micros(200) * packets;
+        let at = self.now + self.interval * packets;
         Timestamp::from_micros(u32::try_from((at - self.start).as_micros()).expect("a short run"))
     }
 

@@ -1,7 +1,9 @@
 //! The worst known packets of each type.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use punctual_proto::Config;
+use punctual_proto::{Config, Transmission};
 use punctual_wire::{
     Ack, AckLink, AckNo, AckRates, Control, DropRequest, LossListBuilder, MsgNo, SeqNo,
 };
@@ -66,6 +68,7 @@ kinds! {
     acks, CONTROL, || acks(|bed, i| (i, bed.theirs.minus(FLIGHT).plus(i)));
     acks_of_unsent_packets, CONTROL, || acks(|bed, i| (i, bed.theirs.plus(9 + i * 100_000)));
     acks_with_leaping_numbers, CONTROL, || acks(|bed, i| (i.wrapping_mul(0x0765_4321), bed.theirs.minus(FLIGHT)));
+    acks_beside_expired_messages, TIMERS, expired;
     ackacks_of_unsent_acks, CONTROL, || controls(|i| Control::AckAck(AckNo::new(i << 20)));
     keepalives, CONTROL, || controls(|_| Control::KeepAlive);
     errors, CONTROL, || controls(|_| Control::PeerError(4_000));
@@ -84,12 +87,16 @@ const GAPS: u64 = 40_000;
 const WINDOW: u64 = 80_000;
 /// For a control packet without a list.
 const CONTROL: u64 = 12_000;
+/// For a packet that arrives when several timers are due.
+const TIMERS: u64 = 40_000;
 /// For a NAK of all packets in flight; some of them are retransmitted.
 const LISTS: u64 = 150_000;
 /// For a datagram full of small blocks.
 const FULL: u64 = 80_000;
 /// Half of the receive buffer, packets.
 const HALF: u32 = 65_536;
+/// Messages of the victim that expire.
+const EXPIRED: u32 = 50_000;
 /// Packets of the victim in flight.
 const FLIGHT: u32 = 4_000;
 
@@ -167,6 +174,21 @@ fn acks(says: impl Fn(&Bed, u32) -> (u32, SeqNo)) -> (Bed, Vec<Bytes>) {
         bed.control(Control::Ack(ack), i)
     };
     let datagrams = (0..COUNT).map(ack).collect();
+    (bed, datagrams)
+}
+
+/// ACKs that acknowledge nothing, at retransmission timeouts of a sender of messages of which many
+/// have expired.
+fn expired() -> (Bed, Vec<Bytes>) {
+    let config = Config::file().with_transmission(Transmission::Messages);
+    let config = config.with_timed_requests(false);
+    let mut bed = Bed::new(&config, 0);
+    let next = bed.theirs;
+    let ack = bed.control(Control::Ack(Ack::Light { next }), 0);
+    bed.take(ack);
+    bed.expire(EXPIRED);
+    bed.interval = Duration::from_millis(500);
+    let datagrams = (0..COUNT).map(|i| bed.control(Control::Ack(Ack::Light { next }), i)).collect();
     (bed, datagrams)
 }
 

@@ -99,6 +99,7 @@ impl Timeout<'_> {
     /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
     /// was lost, and perhaps no packet after the newest ones has arrived.
     fn repeat_retransmissions(&mut self) {
+        self.announce_dropped();
         let tail = self.half.buffer.tail_of_flight(TAIL_PROBES);
         self.repeat_each(|seq, packet| {
             packet.is_none_or(|packet| packet.retransmissions > 0) || !seq.is_before(tail)
@@ -106,9 +107,10 @@ impl Timeout<'_> {
     }
 
     /// Queues the packets in flight that are missing by their number and contents, which are `None`
-    /// for a dropped packet.
+    /// for a dropped packet between others. Those before the oldest packet of the buffer may be
+    /// many: a peer need not acknowledge messages that have expired.
     fn repeat_each(&mut self, is_missing: impl Fn(SeqNo, Option<&Outgoing>) -> bool) {
-        let mut seq = self.half.flow.acknowledged();
+        let mut seq = self.half.buffer.first();
         while seq.is_before(self.half.buffer.next_new()) {
             if is_missing(seq, self.half.buffer.get(seq)) {
                 self.repeat(seq, seq);
