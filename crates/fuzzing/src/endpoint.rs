@@ -14,8 +14,9 @@ use punctual_testbed::settle;
 use punctual_units::Instant;
 
 use crate::config::{WINDOW, drawn, drawn_file};
-use crate::forge;
+use crate::forge::{self, FORGED};
 use crate::input::{Input, START};
+use crate::packet_cost::of_one_packet;
 
 const BACKLOG: usize = 4;
 const CONNECTIONS: usize = 8;
@@ -27,8 +28,11 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut world = World::connected(input.byte(), input.byte());
     while let Some(step) = input.next() {
-        world.step(step, &mut input);
-        world.settle();
+        let mut handle = || {
+            world.step(step, &mut input);
+            world.settle();
+        };
+        if step >= FORGED { of_one_packet(handle) } else { handle() }
     }
 }
 
@@ -96,7 +100,7 @@ impl World {
 
     fn step(&mut self, step: u8, input: &mut Input<'_>) {
         match step % 11 {
-            _ if step >= 0xF0 => self.arrive_forged(step, &mut Input(input.bytes())),
+            _ if step >= FORGED => self.arrive_forged(step, &mut Input(input.bytes())),
             0 => self.now += Duration::from_micros(input.u16().into()),
             1 => self.now += Duration::from_millis(input.u16().into()),
             2 => {

@@ -5,6 +5,9 @@ use punctual_wire::{Control, ControlPacket, Packet};
 
 use crate::input::Input;
 
+/// The first byte of steps in which a packet in the peer's name arrives.
+pub(crate) const FORGED: u8 = 0xF0;
+
 /// Distances from an expected number: near it, at the borders of windows, and half-way round the
 /// circles of 31, 32 and 26 bits.
 const BORDERS: [u32; 16] = [

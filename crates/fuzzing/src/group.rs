@@ -15,8 +15,9 @@ use punctual_units::Instant;
 
 use self::end::{Datagram, End, address};
 use crate::config::drawn_link;
-use crate::forge;
+use crate::forge::{self, FORGED};
 use crate::input::{Input, START};
+use crate::packet_cost::of_one_packet;
 
 /// The most datagrams that wait on a path, each way.
 const MOST_UNDER_WAY: usize = 256;
@@ -27,12 +28,15 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut bond = Bond::new(input.byte(), input.byte(), input.byte());
     while let Some(what) = input.next() {
-        if what >= 0xF0 {
-            bond.forge(what, &mut Input(input.bytes()));
+        if what >= FORGED {
+            of_one_packet(|| {
+                bond.forge(what, &mut Input(input.bytes()));
+                bond.settle();
+            });
         } else {
             bond.step(what, input.byte(), input.byte());
+            bond.settle();
         }
-        bond.settle();
     }
     bond.heal();
 }

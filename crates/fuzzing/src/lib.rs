@@ -18,6 +18,7 @@ mod key_message;
 mod link;
 mod measures;
 mod options;
+mod packet_cost;
 mod plan;
 mod quic;
 mod resume;

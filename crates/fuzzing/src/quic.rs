@@ -14,8 +14,9 @@ use punctual_quic::{
 use punctual_testbed::settle;
 use punctual_units::Instant;
 
-use crate::forge;
+use crate::forge::{self, FORGED};
 use crate::input::{Input, START};
+use crate::packet_cost::of_one_packet;
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::SrtWithStreams, Protocol::Srt];
 const CONNECTIONS: usize = 8;
@@ -28,8 +29,15 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut world = World::connected(PROTOCOLS[usize::from(input.byte() % 2)]);
     while let Some(step) = input.next() {
-        world.step(step, &mut input);
-        world.exchange();
+        let mut handle = || {
+            world.step(step, &mut input);
+            world.exchange();
+        };
+        if step >= FORGED {
+            of_one_packet(handle)
+        } else {
+            handle()
+        }
         world.check();
     }
     world.serve_the_next_caller();
@@ -102,7 +110,7 @@ impl World {
 
     fn step(&mut self, step: u8, input: &mut Input<'_>) {
         match step % 8 {
-            _ if step >= 0xF0 => self.forge(step, &mut Input(input.bytes())),
+            _ if step >= FORGED => self.forge(step, &mut Input(input.bytes())),
             0 => self.pass(Duration::from_micros(input.u16().into())),
             1 => self.pass(Duration::from_millis(input.u16().into())),
             2 => self.send(input.bytes().to_vec(), false),
