@@ -48,7 +48,7 @@ impl Failure {
 
     /// A second signal ended the command before its work was done.
     pub(crate) fn interrupted() -> Self {
-        let message = "interrupted: what had not been sent was given up".to_owned();
+        let message = "interrupted: what was not done yet was given up".to_owned();
         Self { kind: Kind::Interrupted, message }
     }
 

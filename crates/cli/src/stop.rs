@@ -124,7 +124,7 @@ impl Stop {
             Step::End => {
                 STAGE.send_replace(Stage::Ending);
                 self.tell();
-                tracing::info!("stopping; a second Ctrl-C ends the connections at once");
+                tracing::info!("stopping; a second Ctrl-C ends at once");
             }
             Step::Hurry => {
                 STAGE.send_replace(Stage::Hurrying(Instant::now()));

@@ -39,6 +39,7 @@ pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
             let told = Arc::clone(&flag);
             let watch = tokio::spawn(async move {
                 stop.told().await;
+                tracing::info!("waiting for the runs that are under way");
                 told.store(true, Ordering::Relaxed);
             });
             // A sweep is long work, and some runs have their own runtime.

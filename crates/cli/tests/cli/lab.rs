@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder of a test's own, with a small plan in it: four runs of two seconds.
+/// A folder of a test's own, with a small plan in it.
 struct Folder(PathBuf);
 
-const PLAN: &str = r#"name = "tiny"
+/// A small plan: four runs of two seconds.
+pub(crate) const PLAN: &str = r#"name = "tiny"
 title = "Loss and latency"
 
 [stream]

@@ -5,7 +5,7 @@ use interop::retry_if_stalled;
 use crate::program::{Program, free_port, run};
 
 /// A quick probe: two steps of a second and no more.
-const QUICK: &[&str] =
+pub(crate) const QUICK: &[&str] =
     &["--start", "2Mbps", "--step", "2Mbps", "--max-rate", "4Mbps", "--step-time", "1s"];
 
 #[test]

@@ -1,7 +1,6 @@
 //! Signals: one ends a command in good order, a further one says goodbye to the peers, and SIGHUP
 //! has its meanings.
 
-use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -28,6 +27,145 @@ fn ends_at_once(receiver: Program) -> Ended {
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}: {}", start.elapsed(), ended.stderr);
     assert!(!ended.stderr.contains("silent"), "{}", ended.stderr);
     ended
+}
+
+/// A command at its work, and the programs at its other ends.
+struct Command {
+    name: &'static str,
+    program: Program,
+    others: Vec<Program>,
+    /// Its exit code after a signal: 1 if its work is not done then.
+    code: i32,
+}
+
+/// Every command that works until a signal comes.
+fn commands(folder: &Folder) -> Vec<Command> {
+    let uris = || {
+        let uri = format!("srt://127.0.0.1:{}", free_port());
+        (format!("{uri}?mode=listener"), uri)
+    };
+    let start = |args: &[&str], text: &str| {
+        let mut program = Program::start(args);
+        program.wait_for(text);
+        program
+    };
+    let command = |name, program, others, code| Command { name, program, others, code };
+    let rate = ["--sendrate", "1Mbps"];
+    let mut all = Vec::new();
+
+    let (sender, receiver) = pair(Program::start, &[]);
+    all.push(command("generate", sender, vec![receiver], 0));
+    let (sender, receiver) = pair(Program::start, &[]);
+    all.push(command("receive", receiver, vec![sender], 0));
+
+    let ((from, called), (to, uri)) = (uris(), uris());
+    let receiver = start(&["receive", &to], "listening");
+    let route = start(&["route", &from, &uri], "listening");
+    let sender = start(&[&["generate", &called], &rate[..]].concat(), "connected");
+    all.push(command("route", route, vec![sender, receiver], 0));
+
+    let [from, to] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+    all.push(command("emulate", start(&["emulate", &from, &to], "relaying"), Vec::new(), 0));
+
+    // Files too large to be sent meanwhile.
+    let file = folder.file("large.bin");
+    let large = std::fs::File::create(&file).and_then(|file| file.set_len(100_000_000));
+    large.expect("the folder can be written");
+    let into = folder.file("in");
+    for name in ["file send", "file receive"] {
+        let (listener, called) = uris();
+        let slow = format!("{called}?maxbw=100000");
+        let mut receiver = start(&["file", "receive", &listener, &into], "listening");
+        let sender = start(&["file", "send", &file, &slow], "connected");
+        receiver.wait_for("connected");
+        let (program, other) =
+            if name == "file send" { (sender, receiver) } else { (receiver, sender) };
+        all.push(command(name, program, vec![other], 1));
+    }
+
+    let (_, uri) = uris();
+    let listen = uri.trim_start_matches("srt://");
+    let listener = start(&["probe", "--listen", listen], "listening");
+    let caller = start(&["probe", &uri], "connected");
+    all.push(command("probe", caller, Vec::new(), 1));
+    all.push(command("probe --listen", listener, Vec::new(), 0));
+
+    let plan = folder.file("tiny.toml");
+    std::fs::write(&plan, crate::lab::PLAN).expect("the folder can be written");
+    let results = folder.file("results");
+    let sweep = ["lab", "run", &plan, "--output", &results, "--backend", "net", "--repeats", "50"];
+    all.push(command("lab run", start(&sweep, "client"), Vec::new(), 1));
+    let demo = Program::start(&["demo", "--output", &folder.file("demo")]);
+    all.push(command("demo", demo, Vec::new(), 1));
+    sleep(Duration::from_secs(1));
+    all
+}
+
+#[test]
+fn one_signal_ends_each_command_in_good_order_and_two_at_once_are_one() {
+    for signals in [&[Signal::HUP][..], &[Signal::TERM], &[Signal::TERM, Signal::INT]] {
+        let folder = Folder::new("signals");
+        let all = commands(&folder);
+        for Command { program, .. } in &all {
+            signals.iter().for_each(|signal| interop::send(program.id(), *signal));
+        }
+        for Command { name, program, others, code } in all {
+            let start = Instant::now();
+            let ended = program.end();
+            assert_eq!(ended.code, Some(code), "{name} on {signals:?}: {}", ended.stderr);
+            // A run of a sweep is done, which takes a few seconds.
+            assert!(start.elapsed() < Duration::from_secs(12), "{name}: {:?}", start.elapsed());
+            // The demonstration has messages of its own.
+            let told = if name == "demo" { 0 } else { 1 };
+            assert_eq!(ended.stderr.matches("stopping").count(), told, "{name}: {}", ended.stderr);
+            drop(others);
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_each_command_at_once() {
+    let folder = Folder::new("second-signals");
+    let all = commands(&folder);
+    for Command { program, .. } in &all {
+        interop::send(program.id(), Signal::INT);
+    }
+    sleep(Duration::from_millis(500));
+    for Command { name, program, code, .. } in all {
+        let start = Instant::now();
+        interop::send(program.id(), Signal::INT);
+        let ended = program.end();
+        let codes = [Some(code), Some(130)];
+        assert!(codes.contains(&ended.code), "{name}: {:?}: {}", ended.code, ended.stderr);
+        assert!(start.elapsed() < Duration::from_secs(2), "{name}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_sweep_that_is_stopped_says_that_it_waits_for_its_runs() {
+    let folder = Folder::new("stopped-sweep");
+    let plan = folder.file("tiny.toml");
+    std::fs::write(&plan, crate::lab::PLAN).expect("the folder can be written");
+    let results = folder.file("results");
+    let mut sweep = Program::start(&[
+        "lab",
+        "run",
+        &plan,
+        "--output",
+        &results,
+        "--backend",
+        "net",
+        "--set",
+        "duration=60s",
+    ]);
+    sweep.wait_for("client");
+    sweep.interrupt();
+    sweep.wait_for("waiting for the runs that are under way");
+    sleep(Duration::from_millis(500));
+    sweep.interrupt();
+    let ended = sweep.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
 }
 
 /// The only child of a process.
@@ -101,7 +239,7 @@ fn a_closed_terminal_ends_a_command_for_which_sighup_means_something_else() {
     let log = folder.file("log");
     let binary = env!("CARGO_BIN_EXE_punctual");
     let command = format!("exec {binary} receive '{uri}' --allow-streamids {list} 2> {log}");
-    let script = Command::new("script").args(["-qec", &command, "/dev/null"]).spawn();
+    let script = std::process::Command::new("script").args(["-qec", &command, "/dev/null"]).spawn();
     let Ok(mut script) = script else { return interop::skip("script is not installed") };
     interop::wait_until_bound(port);
     let mut sender = Program::start(&[
