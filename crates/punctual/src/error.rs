@@ -51,10 +51,6 @@ pub enum Error {
     #[cfg(feature = "quic")]
     #[error("{0}")]
     QuicClosed(punctual_quic::CloseReason),
-    /// A message is too long for a connection of bare QUIC.
-    #[cfg(feature = "quic")]
-    #[error(transparent)]
-    QuicSend(#[from] punctual_quic::SendError),
     /// A port of bare QUIC has the carriage UDP.
     #[cfg(feature = "quic")]
     #[error("a connection of bare QUIC needs a port whose carriage is QUIC")]

@@ -1,7 +1,5 @@
 //! Messages over QUIC without SRT: callers and listeners.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use punctual::quic::{Protocol, QuicCloseReason, QuicConnection, QuicListener};
 use punctual::{Error, PortConfig};
@@ -70,21 +68,6 @@ pub(crate) async fn read(
         batch.push(message);
     }
     Ok(true)
-}
-
-/// Writes all of `batch`.
-pub(crate) async fn write(
-    connection: &QuicConnection,
-    batch: &mut VecDeque<Bytes>,
-) -> Result<(), Failure> {
-    while let Some(message) = batch.pop_front() {
-        match connection.send(message).await {
-            Ok(()) => {}
-            Err(Error::QuicSend(error)) => tracing::warn!("a message is left out: {error}"),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 /// The number of messages to read at once.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::program::{Folder, Program, free_port, run};
 
 /// A transport stream.
-fn clip() -> Vec<u8> {
+pub(crate) fn clip() -> Vec<u8> {
     fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/clip.ts")).expect("it is there")
 }
 
 /// Sends `bytes` to `port` in datagrams of this size.
-fn send_datagrams(bytes: &[u8], size: usize, port: u16) {
+pub(crate) fn send_datagrams(bytes: &[u8], size: usize, port: u16) {
     // Old datagrams are left out when the route begins.
     sleep(Duration::from_millis(500));
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
@@ -49,6 +49,19 @@ fn a_transport_stream_in_datagrams_of_1472_bytes_arrives_whole() {
     let (copy, messages) = through_srt("datagrams-1472", clip, 1_472, "latency=200ms");
     assert!(copy == clip, "{} of {} bytes\n{messages}", copy.len(), clip.len());
     assert!(!messages.contains("not sent"), "{messages}");
+}
+
+#[test]
+fn timestamps_and_parity_of_a_transport_stream_in_datagrams_are_taken_off() {
+    let clip = &clip()[..188 * 700];
+    for (before, after, what) in [(4, 0, "its timestamps"), (0, 16, "its 16 bytes of parity")] {
+        let wrap = |packet: &[u8]| [&vec![9; before][..], packet, &vec![8; after]].concat();
+        let stream: Vec<u8> = clip.chunks(188).flat_map(wrap).collect();
+        let size = 7 * (188 + before + after);
+        let (copy, messages) = through_srt("datagrams-wrapped", &stream, size, "latency=200ms");
+        assert!(copy == clip, "{} of {} bytes\n{messages}", copy.len(), clip.len());
+        assert!(messages.contains(&format!("sent without {what}")), "{messages}");
+    }
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! SRT over QUIC, from one program to another over loopback.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use crate::program::{Folder, Program, free_port, rows, run};
 
 /// The hash in the messages of a listener.
@@ -82,6 +85,39 @@ fn messages_without_srt_arrive_in_each_way_that_quic_can_carry_them() {
             }
         }
     }
+}
+
+#[test]
+fn messages_that_are_too_long_for_quic_are_counted_and_told_with_the_remedy() {
+    let port = free_port();
+    let mut receiver = Program::start(&["receive", &format!("quic://127.0.0.1:{port}?listen=1")]);
+    receiver.wait_for("certhash=");
+    let uri = format!("quic://127.0.0.1:{port}?certhash={}", hash(receiver.heard()));
+    let options = ["--sendrate", "10Mbps", "--num", "300", "--msgsize", "1456"];
+    let generator = run(&[&["generate", &uri][..], &options].concat(), b"");
+    let messages = generator.stderr;
+    // The first, the 16th and the 256th.
+    assert_eq!(messages.matches("messages so far were not sent").count(), 3, "{messages}");
+    assert!(messages.contains("`carry=streams`"), "{messages}");
+    assert!(messages.contains("not sent 300 messages"), "{messages}");
+
+    let (udp, folder) = (free_port(), Folder::new("quic-long"));
+    let copy = folder.file("out.ts");
+    let port = free_port();
+    let listener = format!("quic://127.0.0.1:{port}?listen=1");
+    let mut receiver = Program::start(&["route", &listener, &copy]);
+    receiver.wait_for("certhash=");
+    let uri = format!("quic://127.0.0.1:{port}?certhash={}", hash(receiver.heard()));
+    let mut route = Program::start(&["route", &format!("udp://127.0.0.1:{udp}"), &uri]);
+    route.wait_for("connected");
+    let clip = &crate::datagrams::clip()[..188 * 400];
+    crate::datagrams::send_datagrams(clip, 9_000, udp);
+    sleep(Duration::from_millis(500));
+    route.interrupt();
+    let ended = route.end();
+    assert_eq!(receiver.end().code, Some(0));
+    let copy = std::fs::read(copy).expect("it is there");
+    assert!(copy == clip, "{} of {} bytes: {}", copy.len(), clip.len(), ended.stderr);
 }
 
 #[test]

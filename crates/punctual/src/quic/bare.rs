@@ -148,7 +148,7 @@ impl QuicConnection {
     ///
     /// # Errors
     ///
-    /// [`Error::QuicSend`] if the message is too long, [`Error::QuicClosed`] after the end.
+    /// [`Error::Size`] if the message is too long, [`Error::QuicClosed`] after the end.
     pub async fn send(&self, message: Bytes) -> Result<(), Error> {
         let is_datagram = self.protocol() == Some(Protocol::Datagrams);
         let mut message = Some(message);
@@ -160,11 +160,16 @@ impl QuicConnection {
             } else {
                 return None;
             };
-            // After the end its reason is known.
-            (sent != Err(SendError::Closed)).then_some(sent)
+            match sent {
+                Ok(()) => Some(Ok(())),
+                Err(SendError::TooLong { size, largest }) => {
+                    Some(Err(Error::Size { size, max: largest }))
+                }
+                // After the end its reason is known.
+                Err(SendError::Closed) => None,
+            }
         })
-        .await??;
-        Ok(())
+        .await?
     }
 
     /// Waits for the next message.
