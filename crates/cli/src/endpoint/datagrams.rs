@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::endpoint::rtp::is_rtp;
 use bytes::Bytes;
 use punctual::{Outgoing, SendOptions, Timer, now};
 use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, SendBuffer, UdpSocket};
+
+use crate::endpoint::plain_packets::PlainPackets;
+use crate::endpoint::rtp::is_rtp;
 
 /// Reads messages from a UDP socket.
 pub(crate) struct DatagramReader {
@@ -20,6 +22,8 @@ pub(crate) struct DatagramReader {
     buffers: ReceiveBuffers,
     gather: Gather,
     timer: Timer,
+    /// What takes timestamps and parity off a transport stream.
+    packets: Option<PlainPackets>,
     /// The URI to warn of if the first datagram is RTP.
     warns_of_rtp: Option<String>,
 }
@@ -51,8 +55,14 @@ impl DatagramReader {
             buffers: ReceiveBuffers::default(),
             gather: Gather::new(period),
             timer: Timer::new()?,
+            packets: None,
             warns_of_rtp: None,
         })
+    }
+
+    /// The same, with a transport stream read as `packets` gives it.
+    pub(crate) fn of_packets(self, packets: Option<PlainPackets>) -> Self {
+        Self { packets, ..self }
     }
 
     /// The same, for the URI of this name, which warns once if the datagrams are RTP.
@@ -82,11 +92,17 @@ impl DatagramReader {
     async fn read_each(&mut self, mut take: impl FnMut(Datagram)) {
         loop {
             self.gather.wait(&self.socket, &mut self.timer).await;
-            let received = self.receive(&mut take).await;
+            let mut taken = false;
+            let received = self
+                .receive(|datagram| {
+                    taken = true;
+                    take(datagram);
+                })
+                .await;
             if received.drained {
                 self.gather.emptied(&self.socket, now(), received.datagrams);
             }
-            if received.datagrams > 0 {
+            if taken {
                 return;
             }
         }
@@ -99,13 +115,19 @@ impl DatagramReader {
 
     /// Takes the datagrams that are there, without waiting.
     async fn receive(&mut self, mut take: impl FnMut(Datagram)) -> Received {
-        let Self { socket, last_sender, buffers, warns_of_rtp, .. } = self;
+        let Self { socket, last_sender, buffers, packets, warns_of_rtp, .. } = self;
         let mut sender = None;
         let received = poll_fn(|cx| {
-            let take = |datagram: Datagram| {
-                sender = Some(datagram.from);
-                warn_of_rtp(warns_of_rtp.take(), &datagram.payload);
-                take(datagram);
+            let take = |Datagram { from, to, arrived, payload }: Datagram| {
+                sender = Some(from);
+                warn_of_rtp(warns_of_rtp.take(), &payload);
+                let payload = match packets {
+                    Some(packets) => packets.take(payload),
+                    None => Some(payload),
+                };
+                if let Some(payload) = payload {
+                    take(Datagram { from, to, arrived, payload });
+                }
             };
             Poll::Ready(buffers.receive(cx, socket, take, report))
         })

@@ -20,6 +20,7 @@ pub(crate) mod loops;
 mod open;
 mod paced;
 mod packets;
+mod plain_packets;
 pub(crate) mod port_owner;
 mod quic;
 #[cfg(feature = "quic")]

@@ -21,6 +21,7 @@ use crate::endpoint::haste::WatchedPipe;
 use crate::endpoint::limited::LimitedStream;
 use crate::endpoint::paced::{Clock, PacedReader};
 use crate::endpoint::packets::{PacketStream, look_at};
+use crate::endpoint::plain_packets::PlainPackets;
 #[cfg(feature = "quic")]
 use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
@@ -31,7 +32,6 @@ use crate::stop::{self, Stop};
 use crate::stream_ids::AllowedStreamIds;
 use crate::tries::Tries;
 use crate::{warnings, written};
-use punctual_metrics::mpegts::Layout;
 use punctual_uri::{FileTarget, Limits, Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
 /// The direction in which a command uses an end.
@@ -345,7 +345,8 @@ impl Opener {
             Target::Quic(_) => unreachable!("without QUIC no such URI is parsed"),
             Target::Udp(target) => {
                 let gather = self.coalesce.max(self.gather);
-                open_udp(&self.uri, target, self.role, turn, gather, log).await
+                let wants_packets = self.pacing.to_network;
+                open_udp(&self.uri, target, self.role, wants_packets, turn, gather, log).await
             }
         };
         let mut opened = opened.map_err(|failure| failure.at(&self.uri))?;
@@ -471,6 +472,7 @@ async fn open_udp(
     uri: &Uri,
     target: &UdpTarget,
     role: Role,
+    wants_packets: bool,
     turn: usize,
     gather: Duration,
     log: &Arc<EndLog>,
@@ -488,11 +490,13 @@ async fn open_udp(
         false => DatagramWriter::to_peer(socket),
     };
     let name = uri.to_string();
+    let packets = wants_packets.then(|| PlainPackets::new(name.clone()));
     if target.rtp {
         let writer = Writer::Rtp(RtpWriter::new(writer, name.clone()));
-        let reader = Reader::Rtp(Box::new(RtpReader::new(reader, name)?));
+        let reader = Reader::Rtp(Box::new(RtpReader::new(reader, packets, name)?));
         return Ok(Connection::new(reader, writer, log));
     }
+    let reader = reader.of_packets(packets);
     let reader = if answers { reader.warning_of_rtp(name) } else { reader };
     Ok(Connection::new(Reader::Udp(Box::new(reader)), Writer::Udp(writer), log))
 }
@@ -569,21 +573,16 @@ async fn open_file(
     let name = target.path.display().to_string();
     let mut stream = open_at(target, 0).await?;
     let (start, layout) = look_at(&mut stream, target.grows).await?;
-    let is_plain = layout.is_none_or(Layout::is_plain);
-    if skip > 0 && (is_plain || !wants_packets) {
-        let stream = open_at(target, skip).await?;
-        let packets = PacketStream::new(stream, name);
-        let wants_packets = wants_packets && layout.is_some();
-        return Ok(match wants_packets {
-            true => (Box::new(packets), true),
-            false => (packets.into_inner(), layout.is_some()),
-        });
+    if wants_packets && layout.is_some() {
+        // What was read are packets, and only reading tells where they are in the file.
+        let stream: ByteStream = Box::new(Cursor::new(start).chain(stream));
+        return Ok((Box::new(PacketStream::new(stream, name).skipping(skip)), true));
     }
-    let stream: ByteStream = Box::new(Cursor::new(start).chain(stream));
-    Ok(match wants_packets && layout.is_some() {
-        true => (Box::new(PacketStream::new(stream, name).skipping(skip)), true),
-        false => (stream, layout.is_some()),
-    })
+    let stream: ByteStream = match skip {
+        0 => Box::new(Cursor::new(start).chain(stream)),
+        _ => open_at(target, skip).await?,
+    };
+    Ok((stream, layout.is_some()))
 }
 
 /// Opens a file within its limits, to read it from this byte on.
@@ -639,5 +638,33 @@ fn calls(uri: &Uri) -> bool {
         Target::Tcp(target) => !target.listen,
         Target::Quic(target) => !target.listen,
         Target::File(_) | Target::Stdio | Target::Udp(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_damaged_recording_goes_on_where_its_packets_ended() {
+        let clip = &include_bytes!("../../../../assets/clip.ts")[..188 * 700];
+        let damaged = [&clip[..50_000], &[0; 5_000], &clip[50_000..]].concat();
+        let path = std::env::temp_dir().join(format!("punctual-damaged-{}.ts", std::process::id()));
+        std::fs::write(&path, damaged).unwrap();
+        let target = FileTarget::from(path.clone());
+        let read = async |skip| {
+            let (mut stream, is_ts) = open_file(&target, skip, true).await.unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).await.unwrap();
+            assert!(is_ts);
+            bytes
+        };
+        let whole = read(0).await;
+        for skip in [1_316, 1_316 * 50] {
+            assert!(read(skip).await == whole[skip as usize..], "{skip}");
+        }
+        std::fs::remove_file(path).unwrap();
     }
 }

@@ -63,11 +63,6 @@ impl PacketStream {
         Self { skip: bytes, ..self }
     }
 
-    /// The stream itself.
-    pub(crate) fn into_inner(self) -> ByteStream {
-        self.stream
-    }
-
     /// Takes in bytes that were read, none at the end.
     fn take_in(&mut self, read: usize) {
         let bytes = &self.input[..read];
@@ -88,7 +83,9 @@ impl PacketStream {
     /// Looks for packets in the first bytes.
     fn look(&mut self) {
         if let Some(Layout { start, spacing }) = Layout::find(&self.ready) {
-            self.tell_layout(spacing);
+            if self.tells {
+                tell_layout(&self.name, spacing);
+            }
             let mut framer = Framer::with_spacing(spacing);
             framer.push(&self.ready);
             self.ready.clear();
@@ -113,20 +110,6 @@ impl PacketStream {
         if self.is_ended {
             let (skipped, tail) = (framer.skipped_bytes(), framer.skipped_bytes() - before_end);
             self.tell_skipped(skipped, tail);
-        }
-    }
-
-    fn tell_layout(&self, spacing: usize) {
-        let what = match spacing {
-            Layout::STAMPED => "its timestamps (M2TS)",
-            Layout::PROTECTED => "its 16 bytes of parity",
-            _ => return,
-        };
-        if self.tells {
-            tracing::info!(
-                "{}: MPEG-TS with {spacing} bytes a packet, sent without {what}",
-                self.name
-            );
         }
     }
 
@@ -188,6 +171,16 @@ impl AsyncRead for PacketStream {
     }
 }
 
+/// Says that timestamps or parity are taken off at the source of this name.
+pub(super) fn tell_layout(name: &str, spacing: usize) {
+    let what = match spacing {
+        Layout::STAMPED => "its timestamps (M2TS)",
+        Layout::PROTECTED => "its 16 bytes of parity",
+        _ => return,
+    };
+    tracing::info!("{name}: MPEG-TS with {spacing} bytes a packet, sent without {what}");
+}
+
 /// Reads the first bytes of a file, as many as show whether it is a transport stream. A file that
 /// grows may be too short to tell yet; then this waits for more, and does not look as far.
 pub(crate) async fn look_at(
@@ -205,7 +198,7 @@ pub(crate) async fn look_at(
 }
 
 /// Bytes to read at once, and the most in which packets are looked for.
-const READ_SIZE: usize = 65_536;
+pub(super) const READ_SIZE: usize = 65_536;
 
 /// The longest time that the first bytes of a stream wait for more, which show what it is.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -255,6 +248,9 @@ mod tests {
     #[tokio::test]
     async fn what_was_read_before_is_skipped_in_packets() {
         assert!(read(wrapped(4, 0), 1_316 * 50).await == clip()[1_316 * 50..]);
+        let damaged = [&clip()[..50_000], &[0; 5_000], &clip()[50_000..]].concat();
+        let whole = read(damaged.clone(), 0).await;
+        assert!(read(damaged, 1_316 * 50).await == whole[1_316 * 50..]);
     }
 
     #[tokio::test(start_paused = true)]

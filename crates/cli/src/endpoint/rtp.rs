@@ -8,17 +8,21 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use punctual::{Instant, Outgoing, Timer, now};
+use punctual_metrics::mpegts::Layout;
 use punctual_metrics::rtp::{MPEG_TS, RTP_HEADER_LEN, Reorder, RtpHeader, RtpPacket, rtp_header};
 
 use crate::endpoint::Traffic;
 use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::fit::Fit;
+use crate::endpoint::plain_packets::PlainPackets;
 
 /// Reads the payloads of RTP packets from a UDP socket, in the order of their numbers.
 pub(crate) struct RtpReader {
     datagrams: DatagramReader,
     order: Reorder<Instant, Outgoing>,
+    /// What takes timestamps and parity off the packets.
+    packets: Option<PlainPackets>,
     /// The stream that is read.
     source: Option<u32>,
     timer: Timer,
@@ -31,11 +35,16 @@ pub(crate) struct RtpReader {
 }
 
 impl RtpReader {
-    /// Reads what `datagrams` gives, at the end of this name.
-    pub(crate) fn new(datagrams: DatagramReader, name: String) -> io::Result<Self> {
+    /// Reads what `datagrams` gives, at the end of this name, as `packets` gives it.
+    pub(crate) fn new(
+        datagrams: DatagramReader,
+        packets: Option<PlainPackets>,
+        name: String,
+    ) -> io::Result<Self> {
         Ok(Self {
             datagrams,
             order: Reorder::new(),
+            packets,
             source: None,
             timer: Timer::new()?,
             arrived: Vec::new(),
@@ -62,6 +71,7 @@ impl RtpReader {
         let before = batch.len();
         loop {
             self.order.expire(now(), |message| batch.push(message));
+            self.take_off(batch, before);
             if batch.len() > before {
                 break;
             }
@@ -89,7 +99,7 @@ impl RtpReader {
         let packet = RtpPacket::parse(&bytes);
         let Some(RtpPacket { header, payload }) = packet else { return self.refuse(&bytes) };
         let payload = bytes.slice(payload);
-        if header.payload_type != MPEG_TS && !starts_like_transport_stream(&payload) {
+        if header.payload_type != MPEG_TS && !is_transport_stream(&payload) {
             return self.refuse(&bytes);
         }
         if self.source.replace(header.source).is_some_and(|source| source != header.source) {
@@ -100,6 +110,14 @@ impl RtpReader {
         self.order.push(header.sequence, until, message, |message| batch.push(message));
     }
 
+    /// Takes timestamps and parity off the messages from this one on.
+    fn take_off(&mut self, batch: &mut Vec<Outgoing>, from: usize) {
+        let Some(packets) = &mut self.packets else { return };
+        for Outgoing { payload, options } in batch.split_off(from) {
+            batch.extend(packets.take(payload).map(|payload| Outgoing { payload, options }));
+        }
+    }
+
     /// Says once that there are other datagrams, which are left out.
     fn refuse(&mut self, datagram: &[u8]) {
         if std::mem::replace(&mut self.has_told, true) {
@@ -107,7 +125,7 @@ impl RtpReader {
         }
         let what = match RtpPacket::parse(datagram) {
             Some(packet) => format!("RTP with the payload type {}", packet.header.payload_type),
-            None if starts_like_transport_stream(datagram) => {
+            None if is_transport_stream(datagram) => {
                 "MPEG-TS without RTP, for which the URI is `udp://`".to_owned()
             }
             None => "no RTP".to_owned(),
@@ -175,8 +193,11 @@ fn ticks(at: Instant) -> u32 {
 
 /// Whether a datagram is RTP with a transport stream.
 pub(super) fn is_rtp(datagram: &[u8]) -> bool {
-    RtpPacket::parse(datagram)
-        .is_some_and(|packet| starts_like_transport_stream(&datagram[packet.payload]))
+    RtpPacket::parse(datagram).is_some_and(|packet| is_transport_stream(&datagram[packet.payload]))
+}
+
+fn is_transport_stream(bytes: &[u8]) -> bool {
+    starts_like_transport_stream(bytes) || Layout::find(bytes).is_some()
 }
 
 /// The longest time that packets wait for one before them.
@@ -201,6 +222,8 @@ mod tests {
         let header = rtp_header(RtpHeader { payload_type: MPEG_TS, ..RtpHeader::default() });
         let packets = [&[0x47][..], &[1; 187]].concat().repeat(7);
         assert!(is_rtp(&[&header[..], &packets].concat()));
+        let protected = [&[0x47][..], &[1; 203]].concat().repeat(7);
+        assert!(is_rtp(&[&header[..], &protected].concat()));
         assert!(!is_rtp(&packets) && !is_rtp(&header) && !is_rtp(&[0x80; 1_328]));
     }
 }
