@@ -1,7 +1,7 @@
 //! The data of the figures: the connections of all files, on one clock.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use punctual_figures::Text;
 use punctual_stats::read::{ConnectionRows, StatsTable, TableKind};
@@ -42,8 +42,7 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
     let mut tables = Vec::new();
     let mut warnings = Vec::new();
     for file in files {
-        let bytes = fs::read(file).map_err(|error| Failure::file(file, &error))?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = read(file).map_err(|error| Failure::file(file, &error))?;
         let table = StatsTable::parse(&text)
             .map_err(|error| Failure::runtime(error.to_string()).at(file.display()))?;
         let told = table.warnings.iter().map(|warning| format!("{}: {warning}", file.display()));
@@ -81,6 +80,15 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
         }
     }
     Ok(Loaded { sources, warnings, align, files: files.len() })
+}
+
+/// The text of a file. Damaged bytes of UTF-8 cost the line that they are in, not the file.
+fn read(file: &Path) -> io::Result<String> {
+    let bytes = fs::read(file)?;
+    match bytes[..] {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => punctual_units::text_of(bytes),
+        _ => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+    }
 }
 
 impl Loaded {

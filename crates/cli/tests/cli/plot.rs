@@ -106,6 +106,35 @@ fn a_file_that_is_still_written_is_drawn_with_a_warning() {
 }
 
 #[test]
+fn unicode_text_of_spreadsheets_and_shells_is_drawn_as_utf_8_is() {
+    let folder = Folder::new("utf-16");
+    let text = statistics(4);
+    let plain = folder.write("a/stats.csv", &text);
+    // Excel's "Unicode text" has tabs.
+    for (name, text) in [("b", text.clone()), ("c", text.replace(',', "\t"))] {
+        for (mark, decode) in [
+            ([0xFF, 0xFE], u16::to_le_bytes as fn(u16) -> [u8; 2]),
+            ([0xFE, 0xFF], u16::to_be_bytes),
+        ] {
+            let wide = folder.write(&format!("{name}/stats.csv"), "");
+            let units = text.encode_utf16().flat_map(decode);
+            std::fs::write(&wide, mark.into_iter().chain(units).collect::<Vec<_>>()).unwrap();
+            let [drawn, expected] = [&wide, &plain].map(|file| {
+                let output = plot(&["-o", "-"], &[file]);
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                let page = String::from_utf8(output.stdout).expect("a page is text");
+                page.replace(file.to_str().unwrap(), "FILE")
+            });
+            assert!(drawn == expected, "{name}");
+        }
+    }
+    let odd = folder.write("odd.csv", "");
+    std::fs::write(&odd, b"\xFF\xFET\0i").unwrap();
+    let told = String::from_utf8(plot(&[], &[&odd]).stderr).unwrap();
+    assert!(told.contains("odd.csv: this is not valid UTF-16: save it as UTF-8"), "{told}");
+}
+
+#[test]
 fn statistics_as_json_are_drawn_as_those_in_csv_are() {
     let folder = Folder::new("json");
     let json: String = (0..20)
