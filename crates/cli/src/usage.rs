@@ -90,12 +90,20 @@ fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
     let command = words.iter().find(|word| !word.starts_with('-'))?;
     if ["rate", "bitrate", "bandwidth", "bw"].contains(&name.as_str()) {
         let own = match *command {
-            "generate" => "--sendrate",
-            "route" => "--pace",
-            "file" => "--targetrate",
+            "generate" => "--sendrate 5Mbps",
+            "route" => "--pace 5Mbps",
+            "file" => "--targetrate 5Mbps",
+            "probe" | "emulate" | "latency" | "model" => "--rate 5Mbps",
+            "lab" => "--set bitrate=5Mbps",
+            "receive" | "demo" => {
+                return Some(format!(
+                    "`{command}` takes no rate: a sender has it, as in `punctual generate \
+                     --sendrate 5Mbps`"
+                ));
+            }
             _ => return None,
         };
-        return Some(format!("the rate of `{command}` is an option of its own: `{own} 5Mbps`"));
+        return Some(format!("the rate of `{command}` is an option of its own: `{own}`"));
     }
     let option = punctual_uri::options()
         .find(|option| option.name == name || option.aliases.contains(&name.as_str()))?;
@@ -166,6 +174,33 @@ mod tests {
         let told_of = |command| told(&[command, "srt://h:1", "a", "--rate", "5M"]);
         assert!(told_of("route").contains("`--pace 5Mbps`"), "{}", told_of("route"));
         assert!(told_of("generate").contains("`--sendrate 5Mbps`"), "{}", told_of("generate"));
+        assert!(told_of("receive").contains("takes no rate: a sender has it"));
+        for command in ["probe", "emulate", "latency", "model"] {
+            let text = told(&[command, "--bitrate", "5M"]);
+            assert!(text.contains("`--rate 5Mbps`"), "{text}");
+        }
+        let text = told(&["lab", "run", "srt-4g", "--bitrate", "5M"]);
+        assert!(text.contains("`--set bitrate=5Mbps`"), "{text}");
+    }
+
+    #[test]
+    fn a_bare_number_that_is_too_small_for_a_rate_is_refused_by_each_command() {
+        let uri = "srt://h:1";
+        for words in [
+            &["generate", uri, "--sendrate", "5"][..],
+            &["route", "a.ts", uri, "--pace", "5"],
+            &["file", "send", "a", uri, "--targetrate", "5"],
+            &["probe", uri, "--rate", "5"],
+            &["probe", uri, "--max-rate", "5"],
+            &["emulate", ":1", "h:2", "--rate", "5"],
+            &["emulate", ":1", "h:2", "--rate-up", "5"],
+            &["emulate", ":1", "h:2", "--at", "20s: rate=5"],
+            &["latency", "--rate", "5"],
+            &["model", "--rate", "5"],
+        ] {
+            let text = told(words);
+            assert!(text.contains("did you mean `5Mbps`?"), "{words:?}: {text}");
+        }
     }
 
     #[test]

@@ -3,22 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use punctual::Bitrate;
 use punctual_uri::Uri;
-
-/// Warns of a rate that is set by an option and lower than any stream's: probably a bare number,
-/// which counts bits per second.
-pub(crate) fn of_rate(option: &str, rate: Bitrate) {
-    if rate != Bitrate::ZERO && rate < LEAST_RATE {
-        tracing::warn!(
-            "{option}: {rate:#} is less than any stream has; a bare number counts bits per second, \
-             and 5Mbps megabits"
-        );
-    }
-}
-
-/// The lowest rate that needs no warning.
-const LEAST_RATE: Bitrate = Bitrate::from_bits_per_sec(1_000);
 
 /// Logs the warnings about `uri`. A warning that several URIs share, or a URI that is opened again,
 /// is logged once.

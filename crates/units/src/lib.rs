@@ -38,8 +38,8 @@ pub use display::{DisplayBytes, DisplayDuration, grouped, percent, share_in_perc
 pub use error::ParseUnitError;
 pub use instant::Instant;
 pub use parse::{
-    parse_bitrate, parse_bitrate_in, parse_bytes, parse_bytes_in, parse_count, parse_duration,
-    parse_duration_in, parse_share,
+    parse_bitrate, parse_bitrate_in, parse_bitrate_in_bits, parse_bytes, parse_bytes_in,
+    parse_count, parse_duration, parse_duration_in, parse_share,
 };
 pub use text::{one_line, without_os_error};
 pub use text_file::{read_text, text_of};

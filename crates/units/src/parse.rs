@@ -35,6 +35,16 @@ pub fn parse_bitrate_in(text: &str, default_unit: Bitrate) -> Result<Bitrate, Pa
     parse(text, &BITRATE, Some(default_unit.as_bits_per_sec())).map(Bitrate::from_bits_per_sec)
 }
 
+/// Like [`parse_bitrate`], but a bare number counts bits per second. One that is less than any
+/// stream has, 1 to 999, is an error: it was meant in another unit.
+pub fn parse_bitrate_in_bits(text: &str) -> Result<Bitrate, ParseUnitError> {
+    let rate = parse_bitrate_in(text, Bitrate::from_bits_per_sec(1))?;
+    match rate.as_bits_per_sec() {
+        1..1_000 => parse_bitrate(text),
+        _ => Ok(rate),
+    }
+}
+
 /// Reads a number of bytes: a number with `B`, `kB` or `KB`, `MB`, `GB` (1000, 1000² and 1000³
 /// bytes), `KiB`, `MiB` or `GiB` (1024, 1024² and 1024³ bytes).
 ///
@@ -368,6 +378,17 @@ mod tests {
         assert_eq!(parse_share("100 %"), Ok(1.0));
         assert_eq!(parse_share("0"), Ok(0.0));
         assert_eq!(parse_share("99.9%"), Ok(0.999));
+    }
+
+    #[test]
+    fn a_bare_number_of_bits_is_no_rate_if_it_is_too_small_for_one() {
+        for (text, bits) in [("0", 0), ("1000", 1_000), ("5bps", 5), ("0.5kbps", 500)] {
+            assert_eq!(parse_bitrate_in_bits(text), Ok(Bitrate::from_bits_per_sec(bits)), "{text}");
+        }
+        for text in ["5", "999", " 2.5 "] {
+            let told = parse_bitrate_in_bits(text).unwrap_err().to_string();
+            assert!(told.contains(&format!("did you mean `{}Mbps`?", text.trim())), "{told}");
+        }
     }
 
     #[test]

@@ -40,7 +40,9 @@ macro_rules! key {
 macro_rules! option {
     ($name:literal $(| $alias:literal)* $(default $default:literal)?, $read:ident) => {
         option!($name $(| $alias)* $(default $default)? => |keys, value| {
-            set_option(keys, $name, $read(value)?)
+            let read = $read(value)?;
+            warn_of_bytes(keys, $name, value, &read);
+            set_option(keys, $name, read)
         })
     };
     ($name:literal $(| $alias:literal)* $(default $default:literal)? => $set:expr) => {
@@ -307,6 +309,18 @@ fn warn_of_micros(keys: &mut SrtKeys, key: &str, value: &str, time: Duration) {
              FFmpeg's microseconds, write `{key}={}`",
             time.as_secs_f64(),
             spell_micros(time.as_millis())
+        ));
+    }
+}
+
+/// Warns of a bare number of bytes per second that is less than any stream has.
+fn warn_of_bytes(keys: &mut SrtKeys, key: &str, value: &str, read: &OptionValue) {
+    let OptionValue::Rate(rate) = read else { return };
+    if is_bare(value) && (1..1_000).contains(&rate.as_bytes_per_sec()) {
+        keys.warnings.push(format!(
+            "{key}={value} is {rate:#}, because a bare number is bytes per second; if you meant \
+             megabits, write `{key}={}Mbps`",
+            value.trim()
         ));
     }
 }

@@ -272,6 +272,13 @@ fn keys_of_ffmpeg_are_in_microseconds() {
         assert!(warnings[0].contains(expected), "{warnings:?}");
     }
     assert!(apply("tsbpddelay=120us").unwrap().warnings.is_empty());
+    for key in ["maxbw", "inputbw", "mininputbw"] {
+        let warnings = apply(&format!("{key}=5")).unwrap().warnings;
+        assert!(warnings[0].contains(&format!("`{key}=5Mbps`")), "{warnings:?}");
+        for value in ["0", "625000", "5Mbps"] {
+            assert!(apply(&format!("{key}={value}")).unwrap().warnings.is_empty(), "{key}={value}");
+        }
+    }
 }
 
 #[test]

@@ -33,9 +33,9 @@ pub(crate) fn coalesce(text: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-/// A bit rate whose bare numbers are bits per second.
+/// A bit rate whose bare numbers are bits per second, and large enough for that.
 pub(crate) fn rate(text: &str) -> Result<Bitrate, ParseUnitError> {
-    punctual_units::parse_bitrate_in(text, Bitrate::from_bits_per_sec(1))
+    punctual_units::parse_bitrate_in_bits(text)
 }
 
 /// The size of a message: 1 to 1456 bytes.

@@ -34,7 +34,6 @@ async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
     }
     let mut target = srt_target(&args.dst, args.protocol)?;
     if let Some(rate) = args.targetrate {
-        warnings::of_rate("--targetrate", rate);
         target.config = limited(target.config, rate)?;
     }
     if target.config.transmission() == Transmission::Stream {

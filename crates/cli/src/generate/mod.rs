@@ -17,7 +17,6 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
 use crate::stop::{self, Stop};
-use crate::warnings;
 use pace::Pace;
 use payload::Payloads;
 use punctual_uri::Uri;
@@ -56,9 +55,7 @@ fn rate(args: &GenerateArgs) -> Bitrate {
         );
         return LIVE_RATE;
     }
-    let rate = args.sendrate.unwrap_or_default();
-    warnings::of_rate("--sendrate", rate);
-    rate
+    args.sendrate.unwrap_or_default()
 }
 
 struct Generate {

@@ -27,7 +27,6 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
 use crate::stop::Stop;
-use crate::warnings;
 use carry::Flow;
 use destination::Destination;
 use fanout::{CutOff, Fanout, Inbox, WhenFull};
@@ -86,9 +85,6 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
         return Err(Failure::usage("--bidir needs exactly one destination"));
     }
     let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
-    if let Some(Pace::Rate(rate)) = pace {
-        warnings::of_rate("--pace", rate);
-    }
     let pacing = Pacing {
         pace,
         repeat: args.repeat,

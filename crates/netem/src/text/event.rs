@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use punctual_units::{Bitrate, parse_bitrate_in, parse_duration};
+use punctual_units::{parse_bitrate_in_bits, parse_duration};
 
 use crate::change::Change;
 use crate::loss::Loss;
@@ -150,13 +150,13 @@ fn action(text: &str) -> Result<Action, LinkTextError> {
         return set_or_ramp(key.trim(), value.trim());
     }
     let words: Vec<_> = text.split_whitespace().collect();
-    let rate = |text| parse_bitrate_in(text, Bitrate::from_bits_per_sec(1));
     match words[..] {
         ["outage", time] => Ok(Action::Outage(parse_duration(time)?)),
         ["stall", time] => Ok(Action::Stall { duration: parse_duration(time)?, drain: None }),
-        ["stall", time, "drain", drain] => {
-            Ok(Action::Stall { duration: parse_duration(time)?, drain: Some(rate(drain)?) })
-        }
+        ["stall", time, "drain", drain] => Ok(Action::Stall {
+            duration: parse_duration(time)?,
+            drain: Some(parse_bitrate_in_bits(drain)?),
+        }),
         ["outage", ..] => Err(LinkTextError::new("write how long: outage 1s")),
         ["stall", ..] => {
             Err(LinkTextError::new("write how long, and how it drains: stall 1s drain 12Mbps"))

@@ -1,6 +1,6 @@
 //! The names of a link's parameters.
 
-use punctual_units::{Bitrate, parse_bitrate_in};
+use punctual_units::parse_bitrate_in_bits;
 
 use crate::change::Change;
 use crate::profile::{LinkProfile, PathProfile};
@@ -44,7 +44,7 @@ pub(crate) fn change(key: &str, value: &str) -> Result<Change, LinkTextError> {
         "jitter" => Change::Jitter(value.parse()?),
         "overtake" => Change::KeepOrder(!value::switch(value)?),
         "rate" if matches!(value, "unlimited" | "none") => Change::Rate(None),
-        "rate" => Change::Rate(Some(parse_bitrate_in(value, Bitrate::from_bits_per_sec(1))?)),
+        "rate" => Change::Rate(Some(parse_bitrate_in_bits(value)?)),
         "queue" => Change::Queue(value.parse()?),
         "codel" => Change::Discipline(value::codel(value)?),
         "mtu" => Change::Mtu(value::mtu(value)?),
