@@ -118,7 +118,8 @@ impl Sum {
             let share = percent(packets, figures.packets);
             line.push(30, format!("{} {share}", filtered_by(way)));
         }
-        line.push(90, figures.unrecovered.to_string());
+        let worth = if figures.unrecovered.is_none() { 80 } else { 90 };
+        line.push(worth, figures.unrecovered.to_string());
         let (buffer, latency) = (figures.buffer.as_millis(), figures.latency.as_millis());
         line.push(50, format!("buffer {buffer} of {latency} ms"));
         if let Some(states) = self.links.states() {
@@ -148,6 +149,8 @@ pub(super) fn filtered_by(way: Way) -> &'static str {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use punctual::LinkState;
 
     use super::*;
     use crate::endpoint::{EndLog, Traffic};
@@ -207,5 +210,22 @@ mod tests {
         assert!(line.contains("retransmitted 0 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
         let line = sum.describe(second, Way::Out).unwrap().to_string();
         assert!(line.contains("  parity 1.90 %  "), "{line}");
+    }
+
+    #[test]
+    fn in_a_narrow_terminal_the_states_of_links_matter_more_than_that_nothing_is_missing() {
+        let line = |statistics: &Statistics| {
+            let sum = Sum {
+                connections: 1,
+                srt: Some((None, Figures::of(statistics, Way::In))),
+                links: LinkTexts::of_states(&[LinkState::Stable, LinkState::Idle]),
+                ..Sum::default()
+            };
+            sum.describe(Duration::from_secs(1), Way::In).unwrap().fit(50)
+        };
+        let mut statistics = Statistics::default();
+        assert_eq!(line(&statistics), "0 b/s  links: 1 active, 1 on standby");
+        statistics.packets_receive_dropped = 12;
+        assert_eq!(line(&statistics), "0 b/s  unrecovered 12");
     }
 }

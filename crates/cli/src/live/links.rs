@@ -35,6 +35,11 @@ impl LinkTexts {
         self.states.extend(links.iter().map(|link| link.state));
     }
 
+    #[cfg(test)]
+    pub(super) fn of_states(states: &[LinkState]) -> Self {
+        Self { each: Vec::new(), states: states.to_vec() }
+    }
+
     /// A text for each link.
     pub(super) fn each(&self) -> &[String] {
         &self.each
@@ -128,10 +133,9 @@ mod tests {
 
     #[test]
     fn the_states_of_all_links_are_told_in_a_few_words() {
-        let mut texts = LinkTexts::default();
-        assert_eq!(texts.states(), None);
-        texts.states = vec![LinkState::Idle, LinkState::Stable, LinkState::Idle, LinkState::Gone];
-        let told = texts.states();
+        assert_eq!(LinkTexts::default().states(), None);
+        let states = [LinkState::Idle, LinkState::Stable, LinkState::Idle, LinkState::Gone];
+        let told = LinkTexts::of_states(&states).states();
         assert_eq!(told.as_deref(), Some("links: 1 active, 2 on standby, 1 lost"));
     }
 }

@@ -33,6 +33,11 @@ impl Unrecovered {
         Self { at_receiver: Some(lost), dropped_by_sender: None }
     }
 
+    /// Whether no packet is missing.
+    pub(super) fn is_none(&self) -> bool {
+        [self.at_receiver, self.dropped_by_sender].into_iter().flatten().all(|packets| packets == 0)
+    }
+
     /// Adds the packets of another connection.
     pub(super) fn add(&mut self, other: Self) {
         let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {

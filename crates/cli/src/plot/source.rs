@@ -112,7 +112,9 @@ impl Loaded {
 impl Source {
     /// Time and value of each row that has a value, which is multiplied by `factor`.
     pub(super) fn points(&self, column: &str, factor: f64) -> Vec<(f64, f64)> {
-        self.rows.points(column).map(|(at, value)| (at + self.offset, value * factor)).collect()
+        let points = self.rows.points(column);
+        let points = points.filter(|(_, value)| *value != 0.0 || !MEASURED.contains(&column));
+        points.map(|(at, value)| (at + self.offset, value * factor)).collect()
     }
 
     /// The same for a count, by the difference that each row makes.
@@ -239,6 +241,9 @@ fn file_name(file: &Path) -> String {
 fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
 }
+
+/// Columns in which 0 says that nothing was measured yet, as on a link that waits in reserve.
+const MEASURED: &[&str] = &["mbpsBandwidth", "msRTT"];
 
 #[cfg(test)]
 #[path = "source_tests.rs"]

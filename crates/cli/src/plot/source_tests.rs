@@ -31,6 +31,13 @@ fn the_last_part_of_a_period_is_no_fall() {
 }
 
 #[test]
+fn a_capacity_that_was_not_measured_yet_is_not_drawn() {
+    let rows = source("Time,mbpsBandwidth,pktSent\n0,0,0\n1000,0,0\n2000,4.5,9\n");
+    assert_eq!(rows.points("mbpsBandwidth", 1.0), [(2.0, 4.5)]);
+    assert_eq!(rows.points("pktSent", 1.0).len(), 3);
+}
+
+#[test]
 fn links_of_a_group_are_named_by_their_addresses() {
     let rows = |id: u32, peer: &str| {
         let text = format!("Timepoint,SocketID,msRTT,peer\n2026-01-02T03:04:00Z,{id},1,{peer}\n");
