@@ -213,7 +213,9 @@ impl Offer {
         let offer = self.keys.take();
         let crypt = keys::conclude(offer, &key_answer, peer(&response), fixed.send_isn, config)?;
         let stream_id = config.raw_stream_id().clone();
-        let agreed = negotiated(fixed, &response, stream_id, latency, crypt, config);
+        // Of a link less than of other connections.
+        let own = self.blocks.hs_req.map_or_else(|| own_flags(config), |offer| offer.flags);
+        let agreed = negotiated(fixed, own, &response, stream_id, latency, crypt, config);
         Ok(Negotiated { filter, ..agreed })
     }
 }
@@ -382,13 +384,15 @@ impl Request {
             ..Blocks::default()
         };
         let stream_id = self.stream_id.clone();
-        let agreed = negotiated(fixed, &self.hs, stream_id, latency, crypt, config);
+        let agreed = negotiated(fixed, flags, &self.hs, stream_id, latency, crypt, config);
         Ok((blocks, Negotiated { filter, ..agreed }))
     }
 }
 
+/// The terms, of which this end has announced the flags `own`.
 fn negotiated(
     fixed: FixedPart,
+    own: HsFlags,
     peer: &HsExtension,
     stream_id: RawStreamId,
     latency: Latency,
@@ -398,7 +402,7 @@ fn negotiated(
     let cipher = crypt.as_ref().and_then(|crypt| crypt.cipher());
     let is_file = config.transmission() != Transmission::Live;
     let knows_deadline = is_file || offers_deadline(config) && can_time_naks(config);
-    let both_set = |flags| own_flags(config).contains(flags) && peer.flags.contains(flags);
+    let both_set = |flags| own.contains(flags) && peer.flags.contains(flags);
     let counted_arrivals = both_set(HsFlags::COUNTED_ARRIVALS);
     Negotiated {
         playout: playout(config, latency, counted_arrivals),
@@ -573,4 +577,33 @@ pub(crate) fn wire_mss(config: &Config, path: &Path) -> u32 {
 
 pub(crate) fn wire_window(config: &Config) -> u32 {
     u32::try_from(config.receive_window()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_of_a_group_does_not_believe_that_arrivals_are_counted_even_if_its_listener_says_so() {
+        let config = Config::default();
+        let offer = || Offer::new(&config, None, &mut Chance::new([7; 32]));
+        let announced = offer().blocks.hs_req.expect("it is an offer");
+        let counted = |mut offer: Offer| {
+            let answer = Blocks { hs_rsp: Some(announced), ..Blocks::default() };
+            let fixed = FixedPart {
+                peer_socket_id: SocketId::new(2),
+                send_isn: SeqNo::new(1),
+                receive_isn: SeqNo::new(1),
+                mss: 1_500,
+                peer_flow_window: 8_192,
+                cookie: 0,
+                base: TimeBase { arrival: Instant::ORIGIN, timestamp: Timestamp::default() },
+            };
+            offer.conclude(&answer, fixed, &config).expect("it agrees").peer.counted_arrivals
+        };
+        assert!(counted(offer()));
+        let mut link = offer();
+        link.join(GroupExtension { group_id: 0x4000_0001, kind: 2, flags: 0, weight: 0 });
+        assert!(!counted(link));
+    }
 }
