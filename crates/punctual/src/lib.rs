@@ -108,6 +108,7 @@ mod shares;
 mod signals;
 mod socket;
 mod sources;
+mod spread;
 mod state;
 mod statistics;
 mod stream;

@@ -8,8 +8,12 @@ use punctual_proto::Config;
 use crate::error::Error;
 use crate::port::Port;
 use crate::socket::Socket;
+use crate::spread::spread;
 
 /// Calls again and again, with growing pauses between the attempts, until a call succeeds.
+///
+/// Each pause is by chance up to half as long again as it says here: callers that lose their server
+/// at the same time do not all call it again at the same time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -88,9 +92,34 @@ impl Reconnect {
                 return Err(error);
             }
             tracing::info!(%remote, %error, ?pause, attempt, "the call failed: calling again");
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(spread(pause)).await;
             pause = (2 * pause).min(self.longest_pause);
             attempt = attempt.saturating_add(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use punctual_proto::CloseReason;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_of_one_server_do_not_call_it_again_at_the_same_time() {
+        let pause = Duration::from_secs(1);
+        let reconnect = Reconnect { first_pause: pause, longest_pause: pause, attempts: Some(2) };
+        let remote = SocketAddr::from(([127, 0, 0, 1], 9));
+        let mut pauses = HashSet::new();
+        for _ in 0..20 {
+            let start = Instant::now();
+            let fail = || async { Err(Error::Closed(CloseReason::Peer)) };
+            assert!(reconnect.repeat(remote, fail).await.is_err());
+            pauses.insert(start.elapsed());
+        }
+        assert!(pauses.len() > 10, "{pauses:?}");
     }
 }

@@ -13,8 +13,9 @@ use crate::error::Error;
 use crate::listener::IncomingCall;
 use crate::port::Port;
 use crate::socket::Socket;
+use crate::spread::spread;
 
-/// The pause between two calls over a link.
+/// The least pause between two calls over a link.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A link over which a [`Group`](super::Group) calls.
@@ -142,7 +143,7 @@ async fn keep(group: Weak<Inner>, call: CallId, link: Called, mut established: O
         if let Some(socket) = established.take() {
             socket.closed().await;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(spread(PAUSE)).await;
         if !is_wanted(&group, call) {
             return;
         }
