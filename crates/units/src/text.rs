@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// `text` with every character escaped that would break a line, move a terminal's cursor or turn
-/// the direction of what follows: `a\nb`. For names that somebody else chose.
+/// `text` with every character escaped that would break a line, move a terminal's cursor, turn the
+/// direction of what follows or hide: `a\nb`. For names that somebody else chose.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(breaks) {
         return Cow::Borrowed(text);
@@ -33,9 +33,29 @@ pub fn without_os_error(text: &str) -> Cow<'_, str> {
 }
 
 fn breaks(letter: char) -> bool {
-    let separator = matches!(letter, '\u{2028}' | '\u{2029}');
-    let direction = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    letter.is_control() || separator || direction
+    letter.is_control()
+        || matches!(letter, '\u{2028}' | '\u{2029}')
+        || turns(letter)
+        || hides(letter)
+}
+
+/// Whether a character sets the direction of others: Unicode's property `Bidi_Control`.
+const fn turns(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// Whether a character is not seen, so that two different names look the same: those of Unicode's
+/// category `Cf` that no script needs to spell its words. Persian words and emoji have joiners.
+const fn hides(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 #[cfg(test)]
@@ -58,5 +78,24 @@ mod tests {
         assert_eq!(one_line("a\nb\r\t\0"), "a\\nb\\r\\t\\u{0}");
         assert_eq!(one_line("\u{1b}[2J\u{9b}\u{7f}"), "\\u{1b}[2J\\u{9b}\\u{7f}");
         assert_eq!(one_line("a\u{202e}b\u{2028}"), "a\\u{202e}b\\u{2028}");
+    }
+
+    #[test]
+    fn no_character_turns_the_direction_of_others() {
+        // Unicode's property Bidi_Control.
+        let controls = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\
+                        \u{2067}\u{2068}\u{2069}";
+        for control in controls.chars() {
+            let name = format!("a{control}b");
+            assert_eq!(one_line(&name), format!("a\\u{{{:x}}}b", u32::from(control)));
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_shown_and_words_keep_their_joiners() {
+        assert_eq!(one_line("admin\u{200b}\u{2060}\u{feff}"), "admin\\u{200b}\\u{2060}\\u{feff}");
+        assert_eq!(one_line("so\u{ad}ft\u{e0041}"), "so\\u{ad}ft\\u{e0041}");
+        let joined = "\u{645}\u{6cc}\u{200c}\u{62e} \u{1f469}\u{200d}\u{1f680}";
+        assert_eq!(one_line(joined), joined);
     }
 }
