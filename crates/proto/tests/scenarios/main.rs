@@ -54,6 +54,7 @@ mod retransmission;
 mod rtt_estimators;
 mod same_wire;
 mod storms;
+mod viewers;
 mod windows;
 mod wraps;
 
