@@ -47,8 +47,8 @@ pub(crate) struct Flood {
 /// The attacker's report.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct FloodReport {
-    /// Second requests that were sent, each with its listener's cookie; of a flood of inductions the
-    /// first requests.
+    /// Second requests that were sent, each with its listener's cookie; of a flood of inductions
+    /// the first requests.
     pub(crate) requests: u64,
     pub(crate) seconds: f64,
 }

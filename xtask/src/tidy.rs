@@ -145,6 +145,35 @@ fn unsafe_code_is_forbidden_except_at_the_borders() {
     assert!(problems.is_empty(), "\n{problems}");
 }
 
+/// The clock of the day may be set at any time, and streams, files, probes and links do not notice:
+/// they go by the monotonic clock. The clock of the day serves what people read, payloads and
+/// metrics of two hosts, which have no other clock in common, and the ages of datagrams that the
+/// kernel stamps with it, which are left out if they cannot be right.
+#[test]
+fn the_clock_of_the_day_is_read_in_few_places() {
+    let places = [
+        "crates/capi/src/log/line.rs",
+        "crates/cli/src/generate/payload.rs",
+        "crates/cli/src/log.rs",
+        "crates/cli/src/receive/measure.rs",
+        "crates/cli/src/stats.rs",
+        "crates/io/src/udp/arrival.rs",
+        "interop/src/tap.rs",
+    ];
+    let reads = ["SystemTime::now", "UNIX_EPOCH.elapsed", "ClockId::Realtime", "CLOCK_REALTIME"];
+    let rules = Path::new(file!()).file_name();
+    let found: Vec<_> = files(&["rs"])
+        .into_iter()
+        .filter(|file| file.file_name() != rules)
+        .filter(|file| {
+            let text = fs::read_to_string(file).unwrap();
+            numbered(&text).any(|(_, line)| reads.iter().any(|read| line.contains(read)))
+        })
+        .map(|file| shown(&file))
+        .collect();
+    assert_eq!(found, places);
+}
+
 #[test]
 fn every_crate_takes_the_workspace_lints() {
     let mut problems = String::new();

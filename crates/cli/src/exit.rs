@@ -74,7 +74,11 @@ impl Failure {
 
     /// The same failure, with the place or the work where it happened before it.
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
-        self.message = format!("{place}: {}", self.message);
+        let place = format!("{place}: ");
+        // The failure of a file has its name already.
+        if !self.message.starts_with(&place) {
+            self.message.insert_str(0, &place);
+        }
         self
     }
 
@@ -219,7 +223,13 @@ impl From<punctual::Error> for Failure {
 /// A message without control characters, which a terminal might obey, and without the numbers of
 /// system errors, whose text is there. Line breaks stay: some messages have several lines.
 fn for_people(message: &str) -> String {
-    let lines = message.split('\n').map(|line| one_line(&without_os_error(line)).into_owned());
+    let lines = message.split('\n').map(|line| {
+        let mut line = one_line(&without_os_error(line)).into_owned();
+        if line.ends_with("Too many open files") {
+            line += " (`ulimit -n` raises the limit)";
+        }
+        line
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 

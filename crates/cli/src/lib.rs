@@ -115,6 +115,7 @@ fn on_threads<W>(threads: Option<NonZeroUsize>, work: W) -> Result<(), Failure>
 where
     W: Future<Output = Result<(), Failure>> + Send + 'static,
 {
+    check_descriptors()?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
         runtime.worker_threads(threads.get());
@@ -132,6 +133,15 @@ where
     runtime.shutdown_timeout(SHUTDOWN);
     result
 }
+
+/// Checks that there are descriptors for the runtime, which panics if there are none for its
+/// signals.
+fn check_descriptors() -> std::io::Result<()> {
+    (0..RUNTIME_PIPES).map(|_| std::io::pipe()).collect::<Result<Vec<_>, _>>().map(drop)
+}
+
+/// Pipes that have as many descriptors as a runtime.
+const RUNTIME_PIPES: usize = 4;
 
 /// Waits for the end of a command's work; if a second signal comes, only until the connections have
 /// said goodbye to their peers.

@@ -35,14 +35,14 @@ const COUNTED: usize = 4;
 /// The environment variable that names the inputs to be counted.
 const INPUTS: &str = "FORGED_INPUTS";
 
-/// A target, the number of different first bytes, which are its options, the input that brings about
-/// a connection, steps of the application and the clock that come between packets, and the share
-/// of the packets that it gets.
+/// A target, the number of different first bytes, which are its options, the input that brings
+/// about a connection, steps of the application and the clock that come between packets, and the
+/// share of the packets that it gets.
 ///
 /// The most instructions of a packet count all that follows from it at once: in a group at the
-/// links of both ends, over QUIC in the peer's QUIC, too. The costliest packets, which establish a
-/// connection, prove that a stream is the peer's own, or report everything lost, reach a third of
-/// them at most. A walk through a ten-thousandth of all sequence numbers costs more.
+/// links of both ends, over QUIC in the peer's QUIC, too. The costliest packets, which establish
+/// a connection, prove that a stream is the peer's own, or report everything lost, reach half of
+/// them at most. A walk through a thousandth of all sequence numbers costs more.
 struct Search {
     target: &'static str,
     options: usize,

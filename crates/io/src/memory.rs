@@ -10,14 +10,26 @@ pub fn give_back_memory() {
 }
 
 /// Bytes of memory that the process may use: those of the host, or fewer by the limit of its
-/// control group. `None` where the system does not tell.
+/// control group or by its own (`ulimit -v`). `None` where the system does not tell.
 pub fn available_memory() -> Option<u64> {
     let host = std::fs::read_to_string("/proc/meminfo").ok()?;
     let host = total_of(&host)?;
     let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let limits =
         groups.iter().filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok());
-    Some(limits.fold(host, u64::min))
+    Some(limits.chain(own_limits()).fold(host, u64::min))
+}
+
+#[cfg(unix)]
+fn own_limits() -> impl Iterator<Item = u64> {
+    use rustix::process::{Resource, getrlimit};
+
+    [Resource::As, Resource::Data].into_iter().filter_map(|kind| getrlimit(kind).current)
+}
+
+#[cfg(not(unix))]
+fn own_limits() -> impl Iterator<Item = u64> {
+    std::iter::empty()
 }
 
 /// The first line of `/proc/meminfo` as bytes.
@@ -44,6 +56,22 @@ mod tests {
         assert_eq!(total_of("MemTotal:       1000 kB\nMemFree: 1 kB"), Some(1_024_000));
         assert_eq!(total_of("Other: 5 kB"), None);
         assert!(available_memory().is_some_and(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn a_limit_of_the_process_counts() {
+        let program = std::env::current_exe().expect("the test's own path");
+        let tests = ["--ignored", "--exact", "memory::tests::under_a_limit"];
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", "ulimit -v 900000 && exec \"$0\" \"$@\""]).arg(program).args(tests);
+        let output = shell.output().expect("there is a shell");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+
+    #[test]
+    #[ignore = "run by the other test"]
+    fn under_a_limit() {
+        assert_eq!(available_memory(), Some(900_000 << 10));
     }
 
     fn resident_pages() -> u64 {

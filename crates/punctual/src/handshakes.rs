@@ -34,8 +34,8 @@ impl Handshakes {
         self.came.extend(came.extract_if(.., |datagram| is_new_handshake(datagram)));
     }
 
-    /// Passes the handshakes to `take`, of the inductions only a few if the socket was not `emptied`
-    /// for the time of many answers.
+    /// Passes the handshakes to `take`, of the inductions only a few if the socket was not
+    /// `emptied` for the time of many answers.
     pub(crate) fn serve(&mut self, emptied: bool, mut take: impl FnMut(Datagram)) {
         let mut left = match emptied {
             true => usize::MAX,
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// What is in a datagram of the model.
+    /// The content of a datagram of the model.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     enum Content {
         Induction,

@@ -42,7 +42,8 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// A file exists that must be kept, or the folder does not exist.
+    /// A file exists that must be kept, or cannot be written, or the folder does not exist or takes
+    /// no files.
     pub(crate) fn new(path: &Path, existing: Existing) -> Result<Self, Failure> {
         match std::fs::metadata(path) {
             Ok(found) if existing == Existing::Keep && holds_something(&found) => {
@@ -50,6 +51,11 @@ impl Recording {
             }
             Ok(found) if found.is_dir() => {
                 return Err(Failure::usage(format!("{} is a folder", path.display())));
+            }
+            // A device or a pipe may wait for its other end.
+            Ok(found) if found.is_file() => {
+                let opened = std::fs::OpenOptions::new().append(true).open(path);
+                opened.map_err(|error| Failure::file(path, &error))?;
             }
             Ok(_) => {}
             Err(_) => check_folder(path)?,
@@ -164,10 +170,26 @@ fn check_folder(path: &Path) -> Result<(), Failure> {
         _ => Path::new("."),
     };
     match std::fs::metadata(folder) {
-        Ok(found) if found.is_dir() => Ok(()),
+        Ok(found) if found.is_dir() => {
+            check_access(folder).map_err(|error| Failure::file(path, &error))
+        }
         Ok(_) => Err(Failure::runtime(format!("{} is not a folder", folder.display()))),
         Err(error) => Err(Failure::file(path, &error)),
     }
+}
+
+/// Checks that files can be made in a folder.
+#[cfg(unix)]
+fn check_access(folder: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// Elsewhere only the attempt shows whether files can be made.
+#[cfg(not(unix))]
+fn check_access(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Whether both paths lead to the same file, which need not exist yet.

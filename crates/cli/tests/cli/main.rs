@@ -9,6 +9,8 @@
 mod byte_streams;
 mod callers;
 mod calling;
+#[cfg(target_os = "linux")]
+mod clocks;
 mod datagrams;
 mod destinations;
 mod emulate;
@@ -38,6 +40,8 @@ mod rotation;
 mod secrets;
 #[cfg(target_os = "linux")]
 mod signals;
+#[cfg(target_os = "linux")]
+mod small_limits;
 mod streams;
 mod tcp;
 mod viewers;

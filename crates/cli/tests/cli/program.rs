@@ -32,7 +32,8 @@ impl Program {
         Self::start_after("trap '' HUP", args)
     }
 
-    fn start_after(commands: &str, args: &[&str]) -> Self {
+    /// Starts the program after these commands of a shell.
+    pub(crate) fn start_after(commands: &str, args: &[&str]) -> Self {
         let mut shell = Command::new("/bin/sh");
         let script = format!("{commands}; exec \"$0\" \"$@\"");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_punctual")]).args(args);
@@ -40,7 +41,8 @@ impl Program {
         Self::spawn(shell)
     }
 
-    fn spawn(mut command: Command) -> Self {
+    /// Starts this command, which is the program or becomes it.
+    pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
