@@ -40,12 +40,12 @@ fn glitches(seed: u64, config: &Config) -> (u64, f64) {
 fn copies_of_last_retransmissions_prevent_glitches() {
     // A round of NAK and retransmission fits into 400 ms, a second one into 500 ms.
     let without_copies = RetransmitAlgorithm::custom(|| Aggressive);
-    let (without, _) = glitches(1, &playout(400).with_retransmit_algorithm(without_copies));
+    let (without, _) = glitches(2, &playout(400).with_retransmit_algorithm(without_copies));
     assert!(without > 100, "one round, without copies: {without} glitches");
-    let (one_round, copies) = glitches(1, &playout(400));
+    let (one_round, copies) = glitches(2, &playout(400));
     assert_eq!(one_round, 0, "one round, with {copies} copies per original");
     assert!(copies < 0.09, "{copies} copies per original for a loss of 0.02");
-    let (two_rounds, copies) = glitches(1, &playout(500));
+    let (two_rounds, copies) = glitches(2, &playout(500));
     assert_eq!(two_rounds, 0, "two rounds, with {copies} copies per original");
     // Three for each packet that needs the second round would be 0.0012.
     assert!((0.001..0.002_5).contains(&copies), "two rounds, {copies} copies per original");

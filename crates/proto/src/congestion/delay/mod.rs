@@ -90,11 +90,11 @@ const LEAST_WINDOW: f64 = 4.0;
 const BURST: u32 = 10;
 /// A window of which less is used does not grow.
 const USED: f64 = 0.8;
-/// A window does not grow beyond this multiple of the packets that arrive in a round trip: if many
-/// more are sent than arrive, the rest is lost in a full queue.
+/// A window does not grow beyond this multiple of the one that fills the path at the rate of the
+/// arrivals: if many more are sent than arrive, the rest is lost in a full queue.
 const MOST_PER_ARRIVAL: f64 = 2.0;
-/// The factor by which packets are sent faster than the window per round trip: the window, not the
-/// pace, limits the packets in the network.
+/// The factor by which packets are sent faster than the window allows in the long run: the window,
+/// not the pace, limits the packets in the network.
 const PACE: f64 = 1.05;
 /// A steady round trip is noticeably long if it exceeds the least one by this share of the target
 /// of the queueing delay: the own queue is not steady, because it is drained every ten seconds.
@@ -267,8 +267,7 @@ impl DelayControl {
         let own = growth.accelerate(solo.own_queue(path.rate), self.window);
         let next = solo.follow(self.window, elapsed, path.base, path.queue, own);
         let may_follow = if next > self.window {
-            let arriving = path.rate * path.round_trip().as_secs_f64();
-            is_used && next <= MOST_PER_ARRIVAL * arriving
+            is_used && next <= MOST_PER_ARRIVAL * self.full_window(path)
         } else {
             // While more packets are in the network than the window holds, the queue that is
             // reported is older than the window. NAKs, which measure round trips toward a peer of
@@ -347,15 +346,16 @@ impl DelayControl {
         if let Phase::Holding(holding) = &self.phase {
             return holding.pace();
         }
-        let (pace, first_rtt) = match &self.phase {
-            Phase::Start(start) => (start.pace(), start.first_report()),
-            _ => (PACE, None),
+        let window = self.effective_window();
+        let Phase::Start(start) = &self.phase else {
+            let time = self.queue.round_trip() + ACK_PERIOD;
+            return PACE * (window + self.unreported()) / time.as_secs_f64();
         };
         let rtt = match self.queue.is_known() {
             true => self.queue.round_trip(),
-            false => first_rtt.unwrap_or(punctual_rtt::Rtt::INITIAL.smoothed),
+            false => start.first_report().unwrap_or(punctual_rtt::Rtt::INITIAL.smoothed),
         };
-        pace * self.effective_window() / rtt.as_secs_f64().max(1e-3)
+        start.pace() * window / rtt.as_secs_f64().max(1e-3)
     }
 
     fn sending_rate(&self) -> Bitrate {

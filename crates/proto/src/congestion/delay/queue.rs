@@ -24,6 +24,9 @@ pub(super) struct QueueDelay {
 const WINDOW: Duration = Duration::from_millis(45);
 /// Shorter round trips consist of the time that hosts take, which varies by as much.
 const LEAST_BASE: Duration = Duration::from_millis(1);
+/// A time that is distributed exponentially exceeds the one before and the one after by a third of
+/// the mean on average.
+const PER_EXCESS: u32 = 3;
 /// The noise is the mean over about this number of round trips.
 const NOISE_MEMORY: u32 = 16;
 /// The most round trips that are remembered.
@@ -40,8 +43,19 @@ impl QueueDelay {
         }
         self.latest.push_back((now, rtt));
         self.current = self.latest.iter().map(|&(_, rtt)| rtt).min().unwrap_or(rtt);
-        self.noise = (self.noise * (NOISE_MEMORY - 1) + (rtt - self.current)) / NOISE_MEMORY;
+        self.follow_noise();
         self.base = self.longer_path.follow(now, self.current, base, long);
+    }
+
+    /// Follows the noise by the last three round trips.
+    fn follow_noise(&mut self) {
+        let mut latest = self.latest.iter().rev().map(|&(_, rtt)| rtt);
+        if let (Some(after), Some(rtt), Some(before)) =
+            (latest.next(), latest.next(), latest.next())
+        {
+            let late = rtt.saturating_sub(before.max(after)) * PER_EXCESS;
+            self.noise = (self.noise * (NOISE_MEMORY - 1) + late) / NOISE_MEMORY;
+        }
     }
 
     /// The path has become longer: the present round trip is the one without a queue.
@@ -69,8 +83,8 @@ impl QueueDelay {
         self.base() + self.delay()
     }
 
-    /// The part of the queueing delay that is noise: by how much the round trips differ from the
-    /// least of their time.
+    /// The time by which hosts are late on average. A queue of its own grows and shrinks over several
+    /// round trips, and is no noise.
     pub(super) const fn noise(&self) -> Duration {
         self.noise
     }
@@ -112,15 +126,28 @@ mod tests {
         assert_eq!((queue.delay(), queue.round_trip()), (MS(20), MS(70)));
     }
 
-    #[test]
-    fn a_short_round_trip_counts_as_a_millisecond_and_its_spread_is_noise() {
+    /// The queue after round trips of 100 µs and these times, 10 ms after each other.
+    fn after(times: impl Iterator<Item = u64>) -> QueueDelay {
         let mut queue = QueueDelay::default();
         let us = Duration::from_micros;
-        for n in 0..100 {
-            queue.sample(Instant::from_millis(10 * n), us(100 + n % 5 * 200), us(100), MS(8));
+        for (n, time) in times.enumerate() {
+            queue.sample(Instant::from_millis(10 * n as u64), us(100 + time), us(100), MS(8));
         }
+        queue
+    }
+
+    #[test]
+    fn a_short_round_trip_counts_as_a_millisecond_and_late_hosts_are_noise() {
+        let queue = after([0, 400, 100, 800, 200].into_iter().cycle().take(100));
         assert_eq!((queue.base(), queue.delay(), queue.round_trip()), (MS(1), MS(0), MS(1)));
-        assert!((us(330)..us(470)).contains(&queue.noise()), "{:?}", queue.noise());
+        let noise = queue.noise().as_micros();
+        assert!((450..650).contains(&noise), "{noise} µs");
+    }
+
+    #[test]
+    fn a_queue_that_grows_and_shrinks_is_no_noise() {
+        let noise = after((0..100).map(|n| 1_000 * 10_u64.abs_diff(n % 20))).noise().as_micros();
+        assert!(noise < 400, "{noise} µs of up to 10 ms");
     }
 
     #[test]

@@ -10,9 +10,12 @@ use std::time::Duration;
 /// FAST's *α* is a constant, so that the queueing delay depends on the rate. Here *α* is the number
 /// of packets of the target delay up to a rate of 10 Mb/s, and above it grows as the square root of
 /// the rate: the delay stays within its target, and since *α* grows more slowly than the rate,
-/// senders that share a queue still end at equal rates. The noise of the round trips is added to
-/// the delay of *α*, up to the target: hosts are late by as much, and a sender that took that for a
-/// queue would end at a rate of 10 Mb/s · (target / noise)².
+/// senders that share a queue still end at equal rates.
+///
+/// Hosts are late by the noise of the round trips on average: a sender that took that for a queue
+/// would end at a rate of 10 Mb/s · (target / noise)², and a queue that is no longer than the noise
+/// runs empty each time that a host is later than on average. So the delay of *α* is nearer to its
+/// target by a share: that which four times the noise is of the target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Solo {
     /// The target of the queueing delay.
@@ -34,6 +37,9 @@ const FAST_GAIN: f64 = 0.7;
 const FAR_TOO_LONG: u32 = 3;
 /// The least number of own packets in the queue: fewer cannot be told from none.
 const LEAST_QUEUE: f64 = 2.0;
+/// The multiple of the noise that the own queue covers (RFC 6298 section 2: K = 4): of times that
+/// are distributed exponentially, one in fifty exceeds four times their mean.
+const COVERED: f64 = 4.0;
 /// Above this rate, bits per second, *α* grows as the square root of the rate.
 const REFERENCE: f64 = 10e6;
 
@@ -47,10 +53,10 @@ impl Solo {
 
     /// The number of own packets in the queue at an arrival rate of `rate` packets per second.
     pub(super) fn own_queue(&self, rate: f64) -> f64 {
-        let share = (self.reference / rate.max(1.0)).sqrt().min(1.0);
-        let own = self.weight * self.target.as_secs_f64() * share;
-        let most = self.target.as_secs_f64().max(own);
-        let delay = (own + self.noise.as_secs_f64()).min(most);
+        let share = self.weight * (self.reference / rate.max(1.0)).sqrt().min(1.0);
+        let target = self.target.as_secs_f64();
+        let covered = (COVERED * self.noise.as_secs_f64()).min(target);
+        let delay = target * share + covered * (1.0 - share).max(0.0);
         (delay * rate).max(LEAST_QUEUE)
     }
 
@@ -115,7 +121,7 @@ mod tests {
         // A gigabit a second, a hundred times 10 Mb/s: a tenth of the target.
         let rate = 1e9 / 8.0 / f64::from(SIZE);
         let delays = [0, 1, 9].map(|ms| Solo::new(MS(5), 1.0, SIZE, MS(ms)).own_delay(rate));
-        assert_eq!(delays.map(|delay| delay.as_micros()), [500, 1_500, 5_000]);
+        assert_eq!(delays.map(|delay| delay.as_micros()), [500, 4_100, 5_000]);
     }
 
     #[test]
