@@ -15,6 +15,7 @@
 
 mod alarm;
 mod clock;
+mod descriptors;
 mod memory;
 mod multicast;
 mod process;

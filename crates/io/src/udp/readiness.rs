@@ -14,8 +14,11 @@ mod imp {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
+    use crate::descriptors::{Descriptors, Share};
     use crate::registration::register;
     use crate::udp::Batch;
+
+    static WATCHES: Descriptors = Descriptors::new();
 
     /// A socket, and the way in which the reactor reports its datagrams.
     #[derive(Debug)]
@@ -29,6 +32,8 @@ mod imp {
             socket: OwnedFd,
             /// The epoll descriptor.
             watch: AsyncFd<OwnedFd>,
+            /// The right to it.
+            _share: Share,
         },
     }
 
@@ -37,11 +42,14 @@ mod imp {
             register(socket.into(), Interest::READABLE).map(Self::Always)
         }
 
+        /// A socket whose watch can be paused; of many sockets, the first ones. While another one
+        /// is not read, its reactor wakes the task once for all datagrams that come.
         pub(in crate::udp) fn pausable(socket: Socket) -> io::Result<Self> {
+            let Some(share) = WATCHES.share() else { return Self::always(socket) };
             let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             epoll::add(&watch, &socket, DATA, epoll::EventFlags::IN)?;
             let watch = register(watch, Interest::READABLE)?;
-            Ok(Self::Pausable { socket: socket.into(), watch })
+            Ok(Self::Pausable { socket: socket.into(), watch, _share: share })
         }
 
         pub(in crate::udp) fn socket(&self) -> SockRef<'_> {
@@ -77,7 +85,7 @@ mod imp {
         /// Sets whether the reactor reports datagrams from now on. When it is turned on, it also
         /// reports datagrams that are there already.
         pub(in crate::udp) fn set_watched(&self, watched: bool) {
-            let Self::Pausable { socket, watch } = self else { return };
+            let Self::Pausable { socket, watch, .. } = self else { return };
             let watch = watch.get_ref();
             // Changing its events would not do: the kernel keeps a socket that was ready in the
             // list of those to look at, and tells nobody when it is ready again.

@@ -1,10 +1,10 @@
-//! An alarm that any thread may set and one task waits for.
+//! A timer of the system.
 //!
-//! tokio's own timer has a grain of 1 ms, five times what a packet may be late. On Linux the alarm
+//! tokio's own timer has a grain of 1 ms, five times what a packet may be late. On Linux the timer
 //! is a timerfd on `CLOCK_MONOTONIC`, registered with tokio's reactor; elsewhere it is tokio's
 //! timer and has tokio's grain.
 
-pub use imp::Alarm;
+pub(super) use imp::SystemTimer;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
@@ -22,24 +22,21 @@ mod imp {
 
     use crate::registration::register;
 
-    /// A timer that any thread may set and one task waits for.
-    ///
-    /// On Linux it goes off within some tens of microseconds of its deadline, never before it;
-    /// elsewhere it has the grain of tokio's timer, which is 1 ms.
+    /// A timerfd that any thread may set and one task waits for.
     #[derive(Debug)]
-    pub struct Alarm(AsyncFd<OwnedFd>);
+    pub(in crate::alarm) struct SystemTimer(AsyncFd<OwnedFd>);
 
-    impl Alarm {
-        /// An alarm that is not set. Must be called within a tokio runtime.
-        pub fn new() -> io::Result<Self> {
+    impl SystemTimer {
+        /// A timer that is not set. Must be called within a tokio runtime.
+        pub(in crate::alarm) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             register(fd, Interest::READABLE).map(Self)
         }
 
-        /// Sets the alarm to go off at `deadline` instead of whenever it was set to before. A
+        /// Sets the timer to go off at `deadline` instead of whenever it was set to before. A
         /// deadline in the past goes off at once.
-        pub fn set(&self, deadline: Instant) {
+        pub(in crate::alarm) fn set(&self, deadline: Instant) {
             // Zero would stop the timer.
             let nanos = deadline.as_nanos().clamp(1, i64::MAX.cast_unsigned()).cast_signed();
             let at = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
@@ -52,12 +49,12 @@ mod imp {
             }
         }
 
-        /// Ready if the alarm went off since the last call; else the task is woken when it does.
+        /// Ready if the timer went off since the last call; else the task is woken when it does.
         ///
         /// The timer's counter is never read. The reactor is edge-triggered, and setting the timer
         /// resets the counter, so each expiry makes an edge of its own: one system call less for
         /// every wake-up.
-        pub fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
+        pub(in crate::alarm) fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
             let mut gone_off = Poll::Pending;
             while let Poll::Ready(Ok(mut guard)) = self.0.poll_read_ready(cx) {
                 guard.clear_ready();
@@ -84,24 +81,24 @@ mod imp {
 
     /// A timer that any thread may set and one task waits for, with the grain of tokio's timer.
     #[derive(Debug)]
-    pub struct Alarm(Mutex<Pin<Box<Sleep>>>);
+    pub(in crate::alarm) struct SystemTimer(Mutex<Pin<Box<Sleep>>>);
 
-    impl Alarm {
-        /// An alarm that is not set. Must be called within a tokio runtime.
+    impl SystemTimer {
+        /// A timer that is not set. Must be called within a tokio runtime.
         #[expect(clippy::unnecessary_wraps, reason = "a timerfd can fail")]
-        pub fn new() -> io::Result<Self> {
+        pub(in crate::alarm) fn new() -> io::Result<Self> {
             Ok(Self(Mutex::new(Box::pin(tokio::time::sleep(UNSET)))))
         }
 
-        /// Sets the alarm to go off at `deadline` instead of whenever it was set to before. A
+        /// Sets the timer to go off at `deadline` instead of whenever it was set to before. A
         /// deadline in the past goes off at once.
-        pub fn set(&self, deadline: Instant) {
+        pub(in crate::alarm) fn set(&self, deadline: Instant) {
             let deadline = tokio::time::Instant::from_std(to_std(deadline));
             self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().reset(deadline);
         }
 
-        /// Ready if the alarm went off since the last call; else the task is woken when it does.
-        pub fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
+        /// Ready if the timer went off since the last call; else the task is woken when it does.
+        pub(in crate::alarm) fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
             let mut sleep = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let mut gone_off = Poll::Pending;
             while sleep.as_mut().poll(cx).is_ready() {
