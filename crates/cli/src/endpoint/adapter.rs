@@ -1,6 +1,11 @@
 //! The local address or the interface that an end of a stream uses.
 
 use std::net::{IpAddr, SocketAddr};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
+
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
 
 use crate::endpoint::resolve::{interface_index, resolve, unspecified};
 use crate::exit::Failure;
@@ -65,6 +70,22 @@ impl LocalEnd {
                 Adapter::Interface { name, .. } => Self { ip: any, interface: Some(name) },
             },
         })
+    }
+
+    /// Limits a socket to the interface, if there is one.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn limit(&self, socket: &impl AsFd) -> Result<(), Failure> {
+        let Some(interface) = &self.interface else { return Ok(()) };
+        SockRef::from(socket).bind_device(Some(interface.as_bytes())).map_err(|error| {
+            Failure::runtime(format!("cannot use the interface {interface}: {error}"))
+        })
+    }
+
+    /// Limits a socket to the interface, which this system cannot.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn limit<S>(&self, _socket: &S) -> Result<(), Failure> {
+        let unlimited = Failure::usage("the adapter is given by its address on this system");
+        if self.interface.is_none() { Ok(()) } else { Err(unlimited) }
     }
 }
 

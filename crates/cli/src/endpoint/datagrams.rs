@@ -12,8 +12,10 @@ use bytes::Bytes;
 use punctual::{Outgoing, SendOptions, Timer, now};
 use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, SendBuffer, UdpSocket};
 
+use crate::endpoint::interfaces::{Interfaces, Watch};
 use crate::endpoint::plain_packets::PlainPackets;
 use crate::endpoint::rtp::is_rtp;
+use crate::exit::Failure;
 
 /// Reads messages from a UDP socket.
 pub(crate) struct DatagramReader {
@@ -24,6 +26,8 @@ pub(crate) struct DatagramReader {
     timer: Timer,
     /// What takes timestamps and parity off a transport stream.
     packets: Option<PlainPackets>,
+    /// Tells when the interface that the socket is bound to was removed.
+    interfaces: Option<Watch>,
     /// The URI to warn of if the first datagram is RTP.
     warns_of_rtp: Option<String>,
 }
@@ -56,6 +60,7 @@ impl DatagramReader {
             gather: Gather::new(period),
             timer: Timer::new()?,
             packets: None,
+            interfaces: None,
             warns_of_rtp: None,
         })
     }
@@ -63,6 +68,11 @@ impl DatagramReader {
     /// The same, with a transport stream read as `packets` gives it.
     pub(crate) fn of_packets(self, packets: Option<PlainPackets>) -> Self {
         Self { packets, ..self }
+    }
+
+    /// The same, which fails when one of `interfaces` is removed.
+    pub(crate) fn watching(self, interfaces: Option<Interfaces>) -> Self {
+        Self { interfaces: interfaces.map(Interfaces::watch), ..self }
     }
 
     /// The same, for the URI of this name, which warns once if the datagrams are RTP.
@@ -76,22 +86,30 @@ impl DatagramReader {
     }
 
     /// Reads at least one message. Cancel safe.
-    pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) {
-        self.read_each(|datagram| batch.push(datagram.payload)).await;
+    pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> Result<(), Failure> {
+        self.read_each(|datagram| batch.push(datagram.payload)).await
     }
 
     /// Reads at least one message, each with the time of its arrival. Cancel safe.
-    pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) {
+    pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) -> Result<(), Failure> {
         self.read_each(|Datagram { payload, arrived, .. }| {
             let options = SendOptions { origin: Some(arrived), ..SendOptions::default() };
             batch.push(Outgoing { payload, options });
         })
-        .await;
+        .await
     }
 
-    async fn read_each(&mut self, mut take: impl FnMut(Datagram)) {
+    async fn read_each(&mut self, mut take: impl FnMut(Datagram)) -> Result<(), Failure> {
         loop {
-            self.gather.wait(&self.socket, &mut self.timer).await;
+            let Self { gather, socket, timer, .. } = self;
+            match &mut self.interfaces {
+                None => gather.wait(socket, timer).await,
+                Some(interfaces) => tokio::select! {
+                    biased;
+                    () = gather.wait(socket, timer) => {}
+                    removed = interfaces.removed() => return Err(removed),
+                },
+            }
             let mut taken = false;
             let received = self
                 .receive(|datagram| {
@@ -103,7 +121,7 @@ impl DatagramReader {
                 self.gather.emptied(&self.socket, now(), received.datagrams);
             }
             if taken {
-                return;
+                return Ok(());
             }
         }
     }

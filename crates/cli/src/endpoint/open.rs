@@ -18,6 +18,7 @@ use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::growing::GrowingFile;
 use crate::endpoint::haste::WatchedPipe;
+use crate::endpoint::interfaces::{self, Interfaces};
 use crate::endpoint::limited::LimitedStream;
 use crate::endpoint::paced::{Clock, PacedReader};
 use crate::endpoint::packets::{PacketStream, look_at};
@@ -71,6 +72,8 @@ pub(crate) struct Opener {
     output: Output,
     admission: Admission,
     listener: AnyListener,
+    /// The interfaces that the listener is bound to.
+    interfaces: Option<Interfaces>,
     calls: srt::Calls,
     /// The stream that this source goes on with over each connection.
     resumed: Option<ResumedStream>,
@@ -120,6 +123,7 @@ impl Opener {
             output: Output::default(),
             admission: Admission::default(),
             listener: AnyListener::None,
+            interfaces: None,
             calls: srt::Calls::default(),
             resumed: None,
             skip: 0,
@@ -266,6 +270,7 @@ impl Opener {
     }
 
     async fn listen_once(&mut self) -> Result<(), Failure> {
+        self.watched_interfaces().await;
         let Self { uri, links, message_size, listener, admission, .. } = self;
         let listened = match &uri.target {
             Target::Srt(target) if target.mode == Mode::Listener => {
@@ -290,7 +295,20 @@ impl Opener {
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
         loop {
             self.tries.begin(calls(&self.uri)).await;
-            match self.open_once().await {
+            let opened = match self.watched_interfaces().await {
+                None => self.open_once().await,
+                Some(interfaces) => {
+                    let removed = tokio::select! {
+                        opened = self.open_once() => Ok(opened),
+                        removed = interfaces.removed() => Err(removed),
+                    };
+                    removed.unwrap_or_else(|removed| {
+                        self.listener = AnyListener::None;
+                        Err(removed.at(&self.uri))
+                    })
+                }
+            };
+            match opened {
                 Ok(connection) => {
                     self.tries.succeeded();
                     return Ok(connection);
@@ -298,6 +316,19 @@ impl Opener {
                 Err(failure) => self.tries.failed(failure)?,
             }
         }
+    }
+
+    /// The interfaces of an end that waits for callers: without them nobody can call. Those of a
+    /// listener that is there already are those that it was bound to.
+    async fn watched_interfaces(&mut self) -> Option<Interfaces> {
+        if calls(&self.uri) {
+            return None;
+        }
+        if matches!(self.listener, AnyListener::None) {
+            let uris = self.links.iter().chain([&self.uri]);
+            self.interfaces = Interfaces::of(uris.flat_map(interfaces::names).collect()).await;
+        }
+        self.interfaces.clone()
     }
 
     /// The failure of an end that was never open until the end of the stream, or until the time of
@@ -485,6 +516,10 @@ async fn open_udp(
         Role::Source => (Arc::new(udp::receive_at(target, !gather.is_zero()).await?), true),
     };
     let reader = DatagramReader::new(Arc::clone(&socket), gather)?;
+    let reader = match answers {
+        true => reader.watching(Interfaces::of(interfaces::names(uri)).await),
+        false => reader,
+    };
     let writer = match answers {
         true => DatagramWriter::to_last_sender(socket, reader.last_sender()),
         false => DatagramWriter::to_peer(socket),

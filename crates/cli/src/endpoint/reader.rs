@@ -97,12 +97,12 @@ impl Reader {
             },
             Self::Rtp(reader) => {
                 let mut messages = Vec::new();
-                reader.read_timed(&mut messages).await;
+                reader.read_timed(&mut messages).await?;
                 batch.extend(messages.into_iter().map(|message| message.payload));
                 Ok(true)
             }
             Self::Udp(reader) => {
-                reader.read(batch).await;
+                reader.read(batch).await?;
                 Ok(true)
             }
         }
@@ -113,11 +113,11 @@ impl Reader {
     pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) -> Result<bool, Failure> {
         match self {
             Self::Rtp(reader) => {
-                reader.read_timed(batch).await;
+                reader.read_timed(batch).await?;
                 return Ok(true);
             }
             Self::Udp(reader) => {
-                reader.read_timed(batch).await;
+                reader.read_timed(batch).await?;
                 return Ok(true);
             }
             _ => {}

@@ -16,6 +16,7 @@ use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::fit::Fit;
 use crate::endpoint::plain_packets::PlainPackets;
+use crate::exit::Failure;
 
 /// Reads the payloads of RTP packets from a UDP socket, in the order of their numbers.
 pub(crate) struct RtpReader {
@@ -67,7 +68,7 @@ impl RtpReader {
     }
 
     /// Reads at least one message, each with the time of its arrival. Cancel safe.
-    pub(super) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) {
+    pub(super) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) -> Result<(), Failure> {
         let before = batch.len();
         loop {
             self.order.expire(now(), |message| batch.push(message));
@@ -78,7 +79,8 @@ impl RtpReader {
             let deadline = self.order.deadline();
             tokio::select! {
                 biased;
-                () = self.datagrams.read_timed(&mut self.arrived) => {
+                read = self.datagrams.read_timed(&mut self.arrived) => {
+                    read?;
                     for datagram in std::mem::take(&mut self.arrived) {
                         self.take_in(datagram, batch);
                     }
@@ -92,6 +94,7 @@ impl RtpReader {
         }
         let counted = self.traffic.lost().unwrap_or_default();
         self.traffic.count_lost(self.order.lost() - counted.0, self.order.late() - counted.1);
+        Ok(())
     }
 
     fn take_in(&mut self, datagram: Outgoing, batch: &mut Vec<Outgoing>) {

@@ -90,25 +90,8 @@ async fn local_ip(
     remote: IpAddr,
 ) -> Result<IpAddr, Failure> {
     let end = LocalEnd::find(target.adapter.as_deref(), remote).await?;
-    if let Some(interface) = &end.interface {
-        limit_to(socket, interface)?;
-    }
+    end.limit(socket)?;
     Ok(end.ip)
-}
-
-/// Limits a socket to an interface.
-fn limit_to(socket: &TcpSocket, interface: &str) -> Result<(), Failure> {
-    #[cfg(target_os = "linux")]
-    {
-        socket.bind_device(Some(interface.as_bytes())).map_err(|error| {
-            Failure::runtime(format!("cannot use the interface {interface}: {error}"))
-        })
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (socket, interface);
-        Err(Failure::usage("the adapter is given by its address on this system"))
-    }
 }
 
 fn failed(what: &str, address: SocketAddr, error: &io::Error) -> Failure {

@@ -23,7 +23,7 @@ pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<Udp
         if address.ip().is_unspecified() {
             address.set_ip(end.ip);
         }
-        limit_to(&socket, end.interface.as_deref())?;
+        end.limit(&socket)?;
         address = at_interface(address, end.interface.as_deref()).await?;
         bind(&socket, address)?;
         return in_batches(socket, target, pausable);
@@ -79,7 +79,7 @@ async fn send_to_address(
         }
     } else {
         let end = LocalEnd::find(target.adapter.as_deref(), address.ip()).await?;
-        limit_to(&socket, end.interface.as_deref())?;
+        end.limit(&socket)?;
         address = at_interface(address, end.interface.as_deref()).await?;
         own = end.ip;
     }
@@ -97,22 +97,6 @@ fn bind(socket: &Socket, local: SocketAddr) -> Result<(), Failure> {
             _ => failure,
         }
     })
-}
-
-/// Limits a socket to the interface of this name, if there is one.
-fn limit_to(socket: &Socket, interface: Option<&str>) -> Result<(), Failure> {
-    let Some(interface) = interface else { return Ok(()) };
-    #[cfg(target_os = "linux")]
-    {
-        socket.bind_device(Some(interface.as_bytes())).map_err(|error| {
-            Failure::runtime(format!("cannot use the interface {interface}: {error}"))
-        })
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (socket, interface);
-        Err(Failure::usage("the adapter is given by its address on this system"))
-    }
 }
 
 /// The interface that multicast goes through.

@@ -21,6 +21,8 @@ mod file_ends;
 mod files;
 mod groups;
 mod growing;
+#[cfg(target_os = "linux")]
+mod interfaces;
 mod lab;
 mod latency;
 mod masses;
