@@ -24,7 +24,7 @@ pub(crate) struct DatagramReader {
     buffers: ReceiveBuffers,
     gather: Gather,
     timer: Timer,
-    /// What takes timestamps and parity off a transport stream.
+    /// Takes timestamps and parity off a transport stream.
     packets: Option<PlainPackets>,
     /// Tells when the interface that the socket is bound to was removed.
     interfaces: Option<Watch>,

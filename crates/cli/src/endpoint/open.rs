@@ -71,9 +71,7 @@ pub(crate) struct Opener {
     pacing: Pacing,
     output: Output,
     admission: Admission,
-    listener: AnyListener,
-    /// The interfaces that the listener is bound to.
-    interfaces: Option<Interfaces>,
+    waiting: Waiting,
     calls: srt::Calls,
     /// The stream that this source goes on with over each connection.
     resumed: Option<ResumedStream>,
@@ -94,7 +92,17 @@ struct Output {
     is_bytes: bool,
 }
 
+/// The listener of an end that waits for callers.
+#[derive(Default)]
+struct Waiting {
+    listener: AnyListener,
+    /// The interfaces that the listener is bound to.
+    interfaces: Option<Interfaces>,
+}
+
+#[derive(Default)]
 enum AnyListener {
+    #[default]
     None,
     #[cfg(feature = "quic")]
     Quic(punctual::quic::QuicListener),
@@ -122,8 +130,7 @@ impl Opener {
             pacing,
             output: Output::default(),
             admission: Admission::default(),
-            listener: AnyListener::None,
-            interfaces: None,
+            waiting: Waiting::default(),
             calls: srt::Calls::default(),
             resumed: None,
             skip: 0,
@@ -271,7 +278,8 @@ impl Opener {
 
     async fn listen_once(&mut self) -> Result<(), Failure> {
         self.watched_interfaces().await;
-        let Self { uri, links, message_size, listener, admission, .. } = self;
+        let Self { uri, links, message_size, waiting, admission, .. } = self;
+        let listener = &mut waiting.listener;
         let listened = match &uri.target {
             Target::Srt(target) if target.mode == Mode::Listener => {
                 let most = admission.max_callers();
@@ -303,7 +311,7 @@ impl Opener {
                         removed = interfaces.removed() => Err(removed),
                     };
                     removed.unwrap_or_else(|removed| {
-                        self.listener = AnyListener::None;
+                        self.waiting.listener = AnyListener::None;
                         Err(removed.at(&self.uri))
                     })
                 }
@@ -318,17 +326,18 @@ impl Opener {
         }
     }
 
-    /// The interfaces of an end that waits for callers: without them nobody can call. Those of a
-    /// listener that is there already are those that it was bound to.
+    /// The interfaces of an end that waits for callers: without them nobody can call. They are as
+    /// they were when the listener was bound, if there is one already.
     async fn watched_interfaces(&mut self) -> Option<Interfaces> {
         if calls(&self.uri) {
             return None;
         }
-        if matches!(self.listener, AnyListener::None) {
+        if matches!(self.waiting.listener, AnyListener::None) {
             let uris = self.links.iter().chain([&self.uri]);
-            self.interfaces = Interfaces::of(uris.flat_map(interfaces::names).collect()).await;
+            self.waiting.interfaces =
+                Interfaces::of(uris.flat_map(interfaces::names).collect()).await;
         }
-        self.interfaces.clone()
+        self.waiting.interfaces.clone()
     }
 
     /// The failure of an end that was never open until the end of the stream, or until the time of
@@ -350,7 +359,8 @@ impl Opener {
                 Role::Destination => open_output(&self.uri, &self.output, log),
             },
             Target::Srt(target) if target.mode == Mode::Listener => {
-                let Self { links, listener, admission, resumed, .. } = self;
+                let Self { links, waiting, admission, resumed, .. } = self;
+                let listener = &mut waiting.listener;
                 accept_srt(target, links, size, listener, admission, resumed.as_ref(), log).await
             }
             Target::Srt(target) => {
@@ -367,11 +377,11 @@ impl Opener {
             }
             Target::Tcp(target) => {
                 let wants_packets = self.pacing.to_network;
-                let listener = &mut self.listener;
+                let listener = &mut self.waiting.listener;
                 open_tcp(&self.uri, target, self.role, wants_packets, size, listener, log).await
             }
             #[cfg(feature = "quic")]
-            Target::Quic(target) => open_quic(target, &mut self.listener, log).await,
+            Target::Quic(target) => open_quic(target, &mut self.waiting.listener, log).await,
             #[cfg(not(feature = "quic"))]
             Target::Quic(_) => unreachable!("without QUIC no such URI is parsed"),
             Target::Udp(target) => {
@@ -389,14 +399,14 @@ impl Opener {
 
     /// Refuses all further callers.
     pub(crate) fn refuse_callers(&self) {
-        if let AnyListener::Srt(listener) = &self.listener {
+        if let AnyListener::Srt(listener) = &self.waiting.listener {
             listener.limit_callers(Some(0));
         }
     }
 
     /// Stops listening.
     pub(crate) fn close_listener(&mut self) {
-        self.listener = AnyListener::None;
+        self.waiting.listener = AnyListener::None;
     }
 }
 
@@ -609,7 +619,7 @@ async fn open_file(
     let mut stream = open_at(target, 0).await?;
     let (start, layout) = look_at(&mut stream, target.grows).await?;
     if wants_packets && layout.is_some() {
-        // What was read are packets, and only reading tells where they are in the file.
+        // Packets were read, and only reading tells where they are in the file.
         let stream: ByteStream = Box::new(Cursor::new(start).chain(stream));
         return Ok((Box::new(PacketStream::new(stream, name).skipping(skip)), true));
     }
@@ -697,8 +707,8 @@ mod tests {
             bytes
         };
         let whole = read(0).await;
-        for skip in [1_316, 1_316 * 50] {
-            assert!(read(skip).await == whole[skip as usize..], "{skip}");
+        for skip in [1_316, 1_316 * 50_usize] {
+            assert!(read(skip as u64).await == whole[skip..], "{skip}");
         }
         std::fs::remove_file(path).unwrap();
     }

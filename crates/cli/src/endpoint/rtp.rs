@@ -22,7 +22,7 @@ use crate::exit::Failure;
 pub(crate) struct RtpReader {
     datagrams: DatagramReader,
     order: Reorder<Instant, Outgoing>,
-    /// What takes timestamps and parity off the packets.
+    /// Takes timestamps and parity off the packets.
     packets: Option<PlainPackets>,
     /// The stream that is read.
     source: Option<u32>,

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_narrow_terminal_the_states_of_links_matter_more_than_that_nothing_is_missing() {
+    fn in_a_narrow_terminal_states_of_links_go_before_a_count_of_zero() {
         let line = |statistics: &Statistics| {
             let sum = Sum {
                 connections: 1,

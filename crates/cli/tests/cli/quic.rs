@@ -88,7 +88,7 @@ fn messages_without_srt_arrive_in_each_way_that_quic_can_carry_them() {
 }
 
 #[test]
-fn messages_that_are_too_long_for_quic_are_counted_and_told_with_the_remedy() {
+fn messages_too_long_for_quic_are_counted_and_told_with_the_remedy() {
     let port = free_port();
     let mut receiver = Program::start(&["receive", &format!("quic://127.0.0.1:{port}?listen=1")]);
     receiver.wait_for("certhash=");

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_waits_no_longer_than_for_acks_where_messages_are_delivered_on_arrival() {
+    fn without_play_times_a_close_waits_for_acknowledgement_alone() {
         let mut lifetime = Lifetime::new(at(0));
         lifetime.note_submitted(at(50));
         lifetime.close(at(3_000));

@@ -584,7 +584,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_of_a_group_does_not_believe_that_arrivals_are_counted_even_if_its_listener_says_so() {
+    fn a_link_of_a_group_believes_no_flag_that_it_did_not_offer() {
         let config = Config::default();
         let offer = || Offer::new(&config, None, &mut Chance::new([7; 32]));
         let announced = offer().blocks.hs_req.expect("it is an offer");
