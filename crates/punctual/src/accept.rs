@@ -24,12 +24,37 @@ pub(crate) struct AcceptQueue {
     /// Hears of each caller.
     watcher: WatcherSlot,
     /// Accepted groups, which further links join without an answer of the application.
-    groups: Mutex<Vec<Weak<group::Inner>>>,
-    /// Held while a link is accepted, so that two links of a new group do not create two groups.
-    admission: Mutex<()>,
+    groups: Mutex<AcceptedGroups>,
     /// Whether the application also decides on the further links of groups.
     answers_links: AtomicBool,
     log: CallerLog,
+}
+
+/// The groups that listeners have accepted, and that further links join. Links of one group may
+/// call several listeners that [share](crate::Listener::share_groups) their groups.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptedGroups(Arc<GroupTable>);
+
+#[derive(Debug, Default)]
+struct GroupTable {
+    groups: Mutex<Vec<Weak<group::Inner>>>,
+    /// Held while a link is accepted, so that two links of a new group do not create two groups.
+    admission: Mutex<()>,
+}
+
+impl AcceptedGroups {
+    /// The group that `call` is a further link of.
+    fn of_call(&self, call: &IncomingCall) -> Option<Arc<group::Inner>> {
+        let offer = call.group()?;
+        let mut groups = self.lock();
+        groups.retain(|group| group.strong_count() > 0);
+        let mut groups = groups.iter().filter_map(Weak::upgrade);
+        groups.find(|group| group.expects(&offer, call.raw_stream_id()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<group::Inner>>> {
+        self.0.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl AcceptQueue {
@@ -53,11 +78,12 @@ impl AcceptQueue {
 
     /// The accepted group that `call` is a further link of.
     pub(crate) fn group_of(&self, call: &IncomingCall) -> Option<Arc<group::Inner>> {
-        let offer = call.group()?;
-        let mut groups = self.groups();
-        groups.retain(|group| group.strong_count() > 0);
-        let mut groups = groups.iter().filter_map(Weak::upgrade);
-        groups.find(|group| group.expects(&offer, call.raw_stream_id()))
+        self.groups().of_call(call)
+    }
+
+    /// Accepts groups into this table from now on.
+    pub(crate) fn share_groups(&self, groups: AcceptedGroups) {
+        *self.groups.lock().unwrap_or_else(PoisonError::into_inner) = groups;
     }
 
     /// Makes the further links of groups wait for an answer, as all callers do, from now on.
@@ -72,8 +98,9 @@ impl AcceptQueue {
         offer: &GroupOffer,
         config: Config,
     ) -> Result<AcceptedLink, Error> {
-        let _one_at_a_time = self.admission.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(group) = self.group_of(&call) {
+        let groups = self.groups();
+        let _one_at_a_time = groups.0.admission.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = groups.of_call(&call) {
             let id = group.join(call, offer)?;
             return Ok(AcceptedLink { group: Group::of(group), id, is_first: false });
         }
@@ -85,7 +112,7 @@ impl AcceptQueue {
 
     /// Lets the further links of `group` join it without an answer, unless one is required.
     fn serve(&self, group: &Group) {
-        self.groups().push(Arc::downgrade(group.inner()));
+        self.groups().lock().push(Arc::downgrade(group.inner()));
         if self.answers_links.load(Ordering::Relaxed) {
             return;
         }
@@ -159,8 +186,8 @@ impl AcceptQueue {
         }
     }
 
-    fn groups(&self) -> MutexGuard<'_, Vec<Weak<group::Inner>>> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    fn groups(&self) -> AcceptedGroups {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<IncomingCall>> {

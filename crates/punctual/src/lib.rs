@@ -118,6 +118,7 @@ mod udp;
 mod unconnected;
 mod wakes;
 
+pub use accept::AcceptedGroups;
 pub use byte_stream::ByteStream;
 pub use config::{Carriage, ListenerConfig, PortConfig};
 pub use error::Error;

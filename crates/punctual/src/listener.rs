@@ -11,7 +11,7 @@ use punctual_proto::{
 };
 use tokio::runtime::Handle as Runtime;
 
-use crate::accept::AcceptQueue;
+use crate::accept::{AcceptQueue, AcceptedGroups};
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
 use crate::gate::{Gate, ValueGate};
@@ -291,6 +291,13 @@ impl Listener {
     /// join their groups by [`IncomingCall::accept_link`].
     pub fn decide_on_links(&self) {
         self.callers.require_answers_for_links();
+    }
+
+    /// Accepts groups into this table from now on: the links of one group may call any of the
+    /// listeners that share it. Each listener has a table of its own otherwise, and links that call
+    /// several listeners make a group at each.
+    pub fn share_groups(&self, groups: &AcceptedGroups) {
+        self.callers.share_groups(groups.clone());
     }
 
     /// Limits the callers at the same time from now on, on each shard: see

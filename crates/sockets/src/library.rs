@@ -19,7 +19,7 @@ use crate::readiness::now;
 use crate::reaper::Reaper;
 use crate::runtimes::Runtimes;
 use crate::socket::{
-    ConnectHook, LinkCall, ListenHook, MemberInfo, MessageControl, Socket, SocketState,
+    ConnectHook, Groups, LinkCall, ListenHook, MemberInfo, MessageControl, Socket, SocketState,
     StartedCall, TransferStatistics,
 };
 
@@ -49,6 +49,7 @@ pub struct Library {
     next_set: AtomicI32,
     ports: Ports,
     reaper: Reaper,
+    groups: Groups,
     defaults: Arc<Defaults>,
     runtimes: Runtimes,
 }
@@ -148,6 +149,7 @@ impl Library {
             next_set: AtomicI32::new(1),
             ports: Ports::default(),
             reaper: Reaper::default(),
+            groups: Groups::default(),
             defaults: Arc::new(defaults),
             runtimes,
         }))
@@ -541,6 +543,11 @@ impl Library {
 
     pub(crate) const fn runtimes(&self) -> &Runtimes {
         &self.runtimes
+    }
+
+    /// The groups that listening sockets have accepted.
+    pub(crate) const fn groups(&self) -> &Groups {
+        &self.groups
     }
 
     pub(crate) const fn reaper(&self) -> &Reaper {

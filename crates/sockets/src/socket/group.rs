@@ -447,6 +447,29 @@ mod tests {
     }
 
     #[test]
+    fn a_group_that_calls_two_listeners_of_a_program_is_one_group_there() {
+        let library = Library::start().unwrap();
+        let waiting = [(); 2].map(|()| listener(&library, &OPTIONS));
+        let links = [1, 2].map(|token| call(waiting[token as usize - 1].address, 0, token));
+        let caller = calling(&library, BROADCAST, &links);
+        until_links_are(&library, caller, &[1, 2].map(|it| (it, MemberState::Idle)));
+        let ids = waiting.each_ref().map(|it| it.id);
+        let accepted = library.accept_any(&ids, Some(Duration::from_secs(5))).unwrap();
+        until("it has both links", || {
+            (library.members(accepted).unwrap().len() == 2).then_some(())
+        });
+        for text in [&b"one"[..], b"two"] {
+            send(&library, caller, text);
+            assert_eq!(receive(&library, accepted).unwrap(), text);
+        }
+        for id in ids {
+            set(&library, id, &[(OptionNumber::RCVSYN, 0)]);
+            assert_fails(library.accept(id), Code::AgainReceive);
+        }
+        library.shut_down();
+    }
+
+    #[test]
     fn a_backup_group_sends_over_the_link_with_the_larger_weight() {
         let library = Library::start().unwrap();
         let waiting = listener(&library, &OPTIONS);

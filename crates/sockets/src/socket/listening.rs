@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use punctual::{AcceptedLink, IncomingCall, Listener, RejectReason};
+use punctual::{AcceptedGroups, AcceptedLink, IncomingCall, Listener, RejectReason};
 
 use super::Socket;
 use super::connecting::ConnectHook;
@@ -64,8 +64,6 @@ pub(super) struct Listening {
     queue: Mutex<VecDeque<Arc<Socket>>>,
     /// The times that callers were announced and that the answering thread has not looked since.
     announced: AtomicUsize,
-    /// Accepted groups, which further links join.
-    groups: Groups,
 }
 
 impl Listening {
@@ -76,7 +74,6 @@ impl Listening {
             backlog: AtomicUsize::new(backlog),
             queue: Mutex::default(),
             announced: AtomicUsize::new(0),
-            groups: Groups::default(),
         }
     }
 
@@ -149,7 +146,7 @@ impl Listening {
                 continue;
             }
             let Ok(library) = host.library() else { return };
-            match host.admission().answer(&library, &self.groups, call) {
+            match host.admission().answer(&library, call) {
                 Answer::Accepted(socket) => {
                     self.queue().push_back(socket);
                     // Older programs that accept one call wait for room to send.
@@ -219,7 +216,7 @@ enum Answer {
 
 impl Admission {
     /// Answers one caller of the listening socket.
-    fn answer(self, library: &Arc<Library>, groups: &Groups, call: IncomingCall) -> Answer {
+    fn answer(self, library: &Arc<Library>, call: IncomingCall) -> Answer {
         let options = self.options.inherited(call.raw_stream_id().bytes());
         let socket = library.add_socket(options, false);
         if !self.listen_hook.as_ref().is_none_or(|hook| hook.allows(&call, &socket)) {
@@ -228,7 +225,7 @@ impl Admission {
             return Answer::Refused;
         }
         let answer = if call.group().is_some() {
-            self.accept_link(library, groups, call, &socket)
+            self.accept_link(library, call, &socket)
         } else {
             let accepted = socket.accept_call(call, self.local);
             socket.set_connect_hook(self.connect_hook);
@@ -246,12 +243,13 @@ impl Admission {
     fn accept_link(
         self,
         library: &Arc<Library>,
-        groups: &Groups,
         call: IncomingCall,
         socket: &Arc<Socket>,
     ) -> Result<Answer, Failure> {
         let (options, config) = socket.terms()?;
         let remote = call.remote();
+        let groups = library.groups();
+        let _one_at_a_time = groups.begin();
         let hosts = groups.present();
         hosts.iter().for_each(|host| host.links().begin_admission());
         let entered = library.runtime().enter();
@@ -282,11 +280,27 @@ impl Admission {
     }
 }
 
-/// The groups that a listening socket has accepted, by their numbers in the protocol.
+/// The groups that the listening sockets of a library have accepted. As in libsrt, the links of one
+/// group may call several of them.
 #[derive(Debug, Default)]
-struct Groups(Mutex<Vec<(u32, Weak<Socket>)>>);
+pub(crate) struct Groups {
+    accepted: AcceptedGroups,
+    /// Their sockets, by their numbers in the protocol.
+    hosts: Mutex<Vec<(u32, Weak<Socket>)>>,
+    /// Held while a link is accepted, so that a group that another link joins has its socket.
+    admission: Mutex<()>,
+}
 
 impl Groups {
+    /// The table of accepted groups, for all listeners.
+    pub(super) const fn accepted(&self) -> &AcceptedGroups {
+        &self.accepted
+    }
+
+    fn begin(&self) -> MutexGuard<'_, ()> {
+        self.admission.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add(&self, host: &Arc<Socket>, number: u32) {
         self.lock().push((number, Arc::downgrade(host)));
     }
@@ -302,7 +316,7 @@ impl Groups {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(u32, Weak<Socket>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

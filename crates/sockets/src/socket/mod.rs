@@ -41,6 +41,7 @@ pub(crate) use self::group::kind;
 use self::group::{GroupLinks, kind_number};
 pub use self::group::{LinkCall, StartedCall};
 use self::link::{Carrier, GroupSlot, Link};
+pub(crate) use self::listening::Groups;
 pub use self::listening::ListenHook;
 use self::listening::{Admission, Listening};
 use self::members::Members;
@@ -372,6 +373,7 @@ impl Socket {
         let listener = local.listen(library.runtimes(), config)?;
         // The hook decides on each link of a group, as in libsrt.
         listener.decide_on_links();
+        listener.share_groups(library.groups().accepted());
         listener.watch(self.watcher());
         state.stage = Stage::Listening(Arc::new(Listening::new(listener, backlog)));
         drop(state);
