@@ -165,7 +165,7 @@ fn a_caller_is_back_soon_after_its_listener_was_killed() {
 /// While the receiver still delivers the old stream, for most of a latency of 3 s, the new one is
 /// taken, and follows it.
 #[test]
-fn a_caller_with_a_long_latency_that_was_killed_is_back_within_two_seconds() {
+fn a_killed_caller_with_a_long_latency_is_back_within_two_seconds() {
     std::thread::scope(|scope| {
         for is_group in [false, true] {
             scope.spawn(move || {

@@ -90,7 +90,7 @@ const CONTROL: u64 = 12_000;
 /// For a packet that arrives when several timers are due.
 const TIMERS: u64 = 40_000;
 /// For a NAK of all packets in flight; some of them are retransmitted.
-const LISTS: u64 = 150_000;
+const LISTS: u64 = 160_000;
 /// For a datagram full of small blocks.
 const FULL: u64 = 80_000;
 /// Half of the receive buffer, packets.
