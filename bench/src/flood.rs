@@ -16,6 +16,7 @@ use punctual_proto::{Config, Endpoint, EndpointConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::quic_flood;
 
 /// The requests that a flood consists of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -26,6 +27,18 @@ pub(crate) enum Kind {
     EncryptedHandshakes,
     /// First requests, each port at an address of its own; nobody reads the answers.
     Inductions,
+    /// First packets of QUIC handshakes that fail in TLS, because the listener does not speak their
+    /// protocol.
+    QuicFailing,
+    /// QUIC handshakes that prove their address and then end without a word.
+    QuicHalfOpen,
+}
+
+impl Kind {
+    /// Whether it floods a listener over QUIC.
+    pub(crate) const fn is_quic(self) -> bool {
+        matches!(self, Self::QuicFailing | Self::QuicHalfOpen)
+    }
 }
 
 /// A flood of requests: their kind, rate and time, and the listener that they go to.
@@ -47,8 +60,8 @@ pub(crate) struct Flood {
 /// The attacker's report.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct FloodReport {
-    /// Second requests that were sent, each with its listener's cookie; of a flood of inductions
-    /// the first requests.
+    /// Second requests that were sent, each with its listener's cookie; of other floods the first
+    /// requests.
     pub(crate) requests: u64,
     pub(crate) seconds: f64,
 }
@@ -68,6 +81,9 @@ impl Flood {
 
 /// Prints `started`, floods, and prints the report.
 pub(crate) fn run(flood: &Flood) -> Result<()> {
+    if flood.kind.is_quic() {
+        return quic_flood::run(flood);
+    }
     let completes = flood.kind != Kind::Inductions;
     let mut requests = Requests::record(flood.kind == Kind::EncryptedHandshakes)?;
     let host = |number| if completes { Ipv4Addr::LOCALHOST } else { host(number) };
@@ -103,12 +119,13 @@ pub(crate) fn run(flood: &Flood) -> Result<()> {
 }
 
 /// The loopback address of a host.
-fn host(number: u64) -> Ipv4Addr {
+pub(crate) fn host(number: u64) -> Ipv4Addr {
     let [.., high, low] = number.to_be_bytes();
     Ipv4Addr::new(127, 1, high, low)
 }
 
-fn open(host: Ipv4Addr, port: u16) -> Result<UdpSocket> {
+/// Opens a port that calls the listener.
+pub(crate) fn open(host: Ipv4Addr, port: u16) -> Result<UdpSocket> {
     let socket = UdpSocket::bind((host, 0))?;
     socket.connect((Ipv4Addr::LOCALHOST, port))?;
     socket.set_nonblocking(true)?;

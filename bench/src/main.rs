@@ -20,6 +20,7 @@ mod messages;
 mod pair;
 mod probe;
 mod program;
+mod quic_flood;
 mod receive;
 mod report;
 mod scenario;

@@ -34,9 +34,9 @@ pub(crate) fn run(input: &[u8]) {
             world.exchange();
         };
         if step >= FORGED {
-            of_one_packet(handle)
+            of_one_packet(handle);
         } else {
-            handle()
+            handle();
         }
         world.check();
     }

@@ -136,7 +136,7 @@ impl World {
         let expected = match to {
             0 => {
                 let kept = self.sender.kept();
-                if input.byte() % 2 == 0 { kept.first } else { kept.end }
+                if input.byte().is_multiple_of(2) { kept.first } else { kept.end }
             }
             _ => self.receiver.taken(),
         };

@@ -167,7 +167,7 @@ fn number(variable: &str) -> Option<u64> {
 /// Writes an input to a file, for the fuzz target. Returns its path.
 fn written(search: &Search, seed: u64) -> String {
     let path = std::env::temp_dir().join(format!("slow-{}-{seed}", search.target));
-    fs::write(&path, search.drawn(seed)).unwrap();
+    fs::write(&path, search.drawn(seed)).expect("there is room for an input");
     path.display().to_string()
 }
 
