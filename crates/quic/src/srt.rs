@@ -45,6 +45,9 @@ pub struct SrtEndpoint {
     quic: Endpoint,
     srt: punctual_proto::Endpoint,
     carriers: BTreeMap<PathId, Carrier>,
+    /// The carriers to be looked at, by the time, which is the same for all after it is set. One
+    /// that has ended or whose time was set again has an older entry as well.
+    checks: VecDeque<(Instant, PathId)>,
     events: VecDeque<SrtEvent>,
     /// Whether QUIC had nothing to send when it was last polled.
     is_drained: bool,
@@ -66,7 +69,14 @@ struct Carrier {
 impl SrtEndpoint {
     /// Joins a QUIC endpoint and an SRT endpoint, which both have no connections yet.
     pub const fn new(quic: Endpoint, srt: punctual_proto::Endpoint) -> Self {
-        Self { quic, srt, carriers: BTreeMap::new(), events: VecDeque::new(), is_drained: true }
+        Self {
+            quic,
+            srt,
+            carriers: BTreeMap::new(),
+            checks: VecDeque::new(),
+            events: VecDeque::new(),
+            is_drained: true,
+        }
     }
 
     /// The SRT endpoint, for the verbs of the application.
@@ -133,7 +143,7 @@ impl SrtEndpoint {
     fn add(&mut self, now: Instant, id: ConnectionId, remote: SocketAddr, mtu: u16) -> PathId {
         let path = Self::path(id);
         let agreed = usize::from(mtu).saturating_sub(MOST_OVERHEAD);
-        let check = now + UNUSED_TIMEOUT;
+        let check = self.check_later(now, path);
         self.carriers.insert(path, Carrier { id, remote, protocol: None, agreed, check });
         self.srt.set_path(now, path, properties(remote, agreed));
         path
@@ -198,7 +208,7 @@ impl SrtEndpoint {
     /// When to call [`handle_timeout`](Self::handle_timeout), or `poll_transmit`: now, while
     /// packets wait to be sent.
     pub fn poll_timeout(&self) -> WakeUp {
-        let check = self.carriers.values().map(|carrier| carrier.check).min();
+        let check = self.checks.front().map(|&(at, _)| at);
         self.quic.poll_timeout().min(self.srt.poll_timeout()).min(check.into())
     }
 
@@ -285,9 +295,9 @@ impl SrtEndpoint {
 
     fn handle_established(&mut self, now: Instant, id: ConnectionId, protocol: Protocol) {
         let Some(info) = self.quic.info(id) else { return };
-        let (remote, protocol, check) = (info.remote, Some(protocol), now + UNUSED_TIMEOUT);
-        let carrier = Carrier { id, remote, protocol, agreed: 0, check };
-        self.carriers.insert(Self::path(id), carrier);
+        let (remote, protocol, path) = (info.remote, Some(protocol), Self::path(id));
+        let check = self.check_later(now, path);
+        self.carriers.insert(path, Carrier { id, remote, protocol, agreed: 0, check });
         if let Some(largest) = info.largest_datagram {
             self.set_largest(now, id, largest);
         }
@@ -326,14 +336,26 @@ impl SrtEndpoint {
         self.srt.forget_path(path);
     }
 
+    /// Notes when to look at a carrier; returns that time.
+    fn check_later(&mut self, now: Instant, path: PathId) -> Instant {
+        let check = now + UNUSED_TIMEOUT;
+        self.checks.push_back((check, path));
+        check
+    }
+
     /// Closes the QUIC connections that no SRT connection has used for a while.
     fn close_unused(&mut self, now: Instant) {
-        for (path, carrier) in &mut self.carriers {
-            if carrier.check > now {
+        while let Some(&(at, path)) = self.checks.front()
+            && at <= now
+        {
+            self.checks.pop_front();
+            let Some(carrier) = self.carriers.get(&path).copied() else { continue };
+            if carrier.check != at {
                 continue;
             }
-            carrier.check = now + UNUSED_TIMEOUT;
-            if !self.srt.uses_path(*path) {
+            let check = self.check_later(now, path);
+            self.carriers.insert(path, Carrier { check, ..carrier });
+            if !self.srt.uses_path(path) {
                 self.quic.close(now, carrier.id, UNUSED, "no SRT connection");
             }
         }

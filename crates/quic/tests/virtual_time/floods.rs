@@ -166,3 +166,21 @@ fn idle_connections_and_garbage_leave_nothing_behind() {
     assert!(bed.ends[LISTENER].machine.poll_event().is_none(), "nobody reads the garbage");
     expect_no_harm(bed);
 }
+
+#[test]
+fn connections_over_which_no_stream_is_called_end_within_ten_seconds() {
+    let mut bed = Bed::connected(7, &link(), &Config::default());
+    bed.stream(1_000, 1_316, MS(1));
+    let mut strangers: Vec<_> = (10..40).map(Stranger::new).collect();
+    for stranger in &mut strangers {
+        stranger.call(&mut bed, &SRT);
+        for _ in 0..10 {
+            bed.run_for(MS(1));
+            stranger.answer(&mut bed, true);
+        }
+    }
+    assert_eq!(bed.ends[LISTENER].machine.quic().connection_count(), 31);
+    bed.run_for(MS(10_000));
+    assert_eq!(bed.ends[LISTENER].machine.quic().connection_count(), 1, "that of the stream");
+    expect_no_harm(bed);
+}
