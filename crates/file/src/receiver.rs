@@ -34,12 +34,7 @@ pub(crate) async fn receive(
         heard: Heard::Nothing,
     };
     if socket.info().path_update {
-        match receiver.send_message(&FromReceiver::Hello(language)).await {
-            Err(Error::Connection(punctual::Error::Closed(CloseReason::Peer))) => {
-                return Err(Error::NothingCame);
-            }
-            sent => sent?,
-        }
+        receiver.send_message(&FromReceiver::Hello(language)).await?;
     }
     loop {
         match socket.recv().await {
@@ -106,9 +101,13 @@ enum Heard {
 }
 
 impl<O: Observer> Receiver<'_, O> {
+    /// Sends a message, unless the sender has left: what it sent before is still taken in.
     async fn send_message(&self, message: &FromReceiver) -> Result<(), Error> {
         let options = SendOptions { in_order: true, ..SendOptions::default() };
-        Ok(self.socket.send_with(message.to_bytes(), options).await?)
+        match self.socket.send_with(message.to_bytes(), options).await {
+            Err(punctual::Error::Closed(CloseReason::Peer)) => Ok(()),
+            sent => Ok(sent?),
+        }
     }
 
     fn problem(&self, problem: &str) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use punctual::{Config, Listener, Socket, Transmission};
+use punctual::{Config, Listener, SendOptions, Socket, Transmission};
 use punctual_file::message::{Answer, Fingerprint, FromReceiver, FromSender, Language, SkipReason};
 use punctual_file::{
     Error, Event, Listing, Observer, Progress, ReceiveFormat, SendFormat, Store, receive, send,
@@ -297,6 +297,28 @@ async fn a_stream_without_a_byte_is_the_empty_file_that_its_caller_names() {
     let format = ReceiveFormat::default();
     receive(&accepted, &bed.store(), &format, &|_: Event<'_>| {}).await.unwrap();
     assert_eq!(fs::metadata(bed.target("clip.ts")).unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_leaves_without_hearing_answers_has_sent_its_file() {
+    let bed = Bed::new();
+    let (caller, accepted) = pair(Transmission::Messages, "").await;
+    let fingerprint = Fingerprint([1; 8]);
+    let options = SendOptions { in_order: true, ..SendOptions::default() };
+    for message in [
+        FromSender::Offer { size: 3, fingerprint, path: "a".into() },
+        FromSender::Start { offer: 0, offset: 0 },
+        FromSender::Data("abc".into()),
+        FromSender::End(Sha256::digest(b"abc").into()),
+        FromSender::Finish,
+    ] {
+        caller.send_with(message.to_bytes(), options).await.unwrap();
+    }
+    caller.close().await;
+    accepted.closed().await;
+    let format = ReceiveFormat::default();
+    receive(&accepted, &bed.store(), &format, &|_: Event<'_>| {}).await.unwrap();
+    assert_eq!(fs::read(bed.target("a")).unwrap(), b"abc");
 }
 
 #[tokio::test(flavor = "multi_thread")]
