@@ -572,6 +572,7 @@ impl SendHalf {
         // back: only they can empty it.
         let situation = Situation {
             rtt,
+            newest_rtt: self.peer_rates.newest_rtt().unwrap_or(rtt.smoothed),
             mode: self.mode,
             timer: &self.timer,
             originals: self.counts.originals(),

@@ -28,6 +28,8 @@ pub(super) struct PeerRates {
     arrived: Option<u32>,
     /// The rate of these arrivals, for live streams.
     arriving: ArrivalRate,
+    /// The newest round trip that the peer reported with them.
+    newest_rtt: Option<Duration>,
     given_up: GivenUp,
     /// The arrivals at a peer that receives files and does not count.
     inferred: Option<Box<InferredArrivals>>,
@@ -58,6 +60,8 @@ impl PeerRates {
         let Some(arrivals) = arrivals else { return };
         self.arrived = Some(arrivals.packets);
         self.arriving.count(now, arrivals.packets);
+        let newest = Duration::from_micros(arrivals.latest_rtt_us.into());
+        self.newest_rtt = Some(newest).filter(|rtt| !rtt.is_zero());
         if let Some(given_up) = arrivals.given_up {
             self.given_up.report(given_up);
         }
@@ -66,6 +70,11 @@ impl PeerRates {
     /// The packets a second that arrive at the peer; `None` if it does not report its arrivals.
     pub(super) const fn arriving(&self) -> Option<u32> {
         self.arriving.per_second()
+    }
+
+    /// The newest round trip, not smoothed; `None` if the peer does not report it.
+    pub(super) const fn newest_rtt(&self) -> Option<Duration> {
+        self.newest_rtt
     }
 
     pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
@@ -159,7 +168,7 @@ struct ArrivalRate {
 
 impl ArrivalRate {
     /// The least time over which the rate is measured.
-    const WINDOW: Duration = Duration::from_millis(100);
+    const WINDOW: Duration = Duration::from_millis(50);
 
     fn count(&mut self, now: Instant, total: u32) {
         let Some((at, before)) = self.last else {
@@ -225,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_arrivals_is_measured_over_a_tenth_of_a_second_at_least() {
+    fn the_rate_of_arrivals_is_measured_over_50_ms_at_least() {
         let mut rate = ArrivalRate::default();
         rate.count(Instant::from_millis(1_000), u32::MAX - 9);
-        rate.count(Instant::from_millis(1_050), 30);
+        rate.count(Instant::from_millis(1_025), 20);
         assert_eq!(rate.per_second(), None);
-        rate.count(Instant::from_millis(1_100), 90);
+        rate.count(Instant::from_millis(1_050), 40);
         assert_eq!(rate.per_second(), Some(1_000));
-        rate.count(Instant::from_millis(2_100), 190);
+        rate.count(Instant::from_millis(2_050), 140);
         assert_eq!(rate.per_second(), Some(100));
     }
 

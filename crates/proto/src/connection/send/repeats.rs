@@ -1,4 +1,4 @@
-//! A limit on packets that are retransmitted more than once, against storms.
+//! A limit on retransmissions while retransmitted packets are lost again, against storms.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use punctual_wire::SeqNo;
 use crate::config::{Config, RetransmitBandwidth};
 use crate::handshake::Negotiated;
 
-/// The limit of repeated retransmissions (`maxrexmitbw=auto`).
+/// The limit of retransmissions while packets are lost again (`maxrexmitbw=auto`).
 ///
-/// The first retransmission of each packet costs no more than the stream itself. But if a link has
-/// become too slow for the stream, each retransmission is lost as well and is reported again, for
-/// as long as the latency: a storm. So further retransmissions and copies keep to the rate of the
-/// stream, or to that of the packets that arrive if the peer reports it. The rate of the stream
-/// suffices to retransmit everything once more before it is due, the oldest first.
+/// If a link has become too slow for the stream, each retransmission is lost as well and is reported
+/// again, for as long as the latency: a storm. So further retransmissions and copies keep to the
+/// rate of the stream, or to that of the packets that arrive if the peer reports it, the oldest
+/// first. While some wait for that, first retransmissions wait with them: they would be lost as
+/// well. After an outage nothing waits, and all losses are retransmitted at once.
 #[derive(Debug)]
 pub(super) struct RepeatLimit {
     /// The instant at which the rate allows the next packet.
@@ -24,7 +24,7 @@ pub(super) struct RepeatLimit {
     waiting: BTreeSet<(Instant, u32)>,
 }
 
-/// The rates that limit repeated retransmissions.
+/// The rates that limit retransmissions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamRates {
     /// The input's rate; `None` while it is unknown.
@@ -56,7 +56,7 @@ impl RepeatLimit {
         Self { next: Instant::ORIGIN, waiting: BTreeSet::new() }
     }
 
-    /// A packet of this origin waits until it may be retransmitted once more.
+    /// A packet of this origin waits until it may be retransmitted.
     pub(super) fn wait(&mut self, origin: Instant, seq: SeqNo) {
         if self.waiting.len() < WAITING {
             self.waiting.insert((origin, seq.value()));

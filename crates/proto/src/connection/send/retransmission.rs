@@ -1,5 +1,7 @@
 //! The choice of the next retransmission.
 
+use std::time::Duration;
+
 use punctual_rtt::Rtt;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
@@ -46,6 +48,8 @@ struct Counts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation<'a> {
     pub(super) rtt: Rtt,
+    /// The newest round trip, not smoothed.
+    pub(super) newest_rtt: Duration,
     pub(super) mode: SendMode,
     pub(super) timer: &'a RetransmitTimer,
     /// Originals sent so far.
@@ -115,11 +119,11 @@ impl Retransmission {
             return None;
         }
         self.loss.set_trials(situation.originals);
-        let (seq, is_repeat) = match self.choose_lost(now, buffer, situation) {
+        let (seq, is_limited) = match self.choose_lost(now, buffer, situation) {
             Some(lost) => lost,
             None => (self.choose_copy(now, buffer)?, true),
         };
-        if is_repeat && let Some(limit) = &mut self.repeats {
+        if is_limited && let Some(limit) = &mut self.repeats {
             let rates = StreamRates { input: situation.rates.input, arriving: situation.arriving };
             let bytes = buffer.get(seq).map_or(0, |packet| packet.payload.len());
             limit.sent(now, bytes + situation.overhead, rates, situation.rtt.smoothed);
@@ -151,7 +155,7 @@ impl Retransmission {
         statistics.packets_copied = self.counts.copies;
     }
 
-    /// A packet to retransmit that was reported lost, and whether it was retransmitted before.
+    /// A packet to retransmit that was reported lost, and whether it counts against the limit.
     fn choose_lost(
         &mut self,
         now: Instant,
@@ -167,7 +171,7 @@ impl Retransmission {
         while let Some(seq) = self.repeats.as_mut().and_then(|limit| limit.take(now)) {
             // The oldest packet is the first to be late, and a link that is too slow has a queue of
             // most of the round trip.
-            let arrives = now + situation.rtt.smoothed;
+            let arrives = now + situation.newest_rtt;
             let origin = buffer.sent_origin(seq);
             let is_late = |origin| useful_age.is_some_and(|age| arrives > origin + age);
             if origin.is_none_or(is_late) {
@@ -186,10 +190,11 @@ impl Retransmission {
             }
             let is_probe = situation.timer.is_probe(seq);
             let Some(packet) = buffer.get(seq) else { continue };
-            let is_repeat = packet.retransmissions > 0 && !is_probe;
-            if is_repeat
+            let waits = self.repeats.as_ref().is_some_and(|limit| limit.next().is_some());
+            let is_limited = (packet.retransmissions > 0 || waits) && !is_probe;
+            if is_limited
                 && let Some(limit) = &mut self.repeats
-                && !limit.permits(now)
+                && (waits || !limit.permits(now))
             {
                 // The NAK may be older than the last retransmission.
                 let Rtt { smoothed, variance } = situation.rtt;
@@ -200,7 +205,7 @@ impl Retransmission {
                     self.counts.old += 1;
                 }
             } else if self.decide(now, buffer, situation, &mut view, (seq, run_end)) {
-                return Some((seq, is_repeat));
+                return Some((seq, is_limited));
             }
         }
         None
