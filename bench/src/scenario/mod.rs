@@ -6,6 +6,7 @@ mod crowd;
 mod emulator;
 mod encryption;
 mod event_set;
+mod files;
 mod flood;
 #[cfg(target_os = "linux")]
 mod gateway;
@@ -62,6 +63,8 @@ pub(crate) enum Scenario {
     Quic,
     /// `punctual generate` and `receive` as a user runs them.
     Program,
+    /// `punctual file`: a large file by delay, beside the same by losses, and many small ones.
+    Files,
     /// `punctual route` as a gateway, beside srt-live-transmit.
     #[cfg(target_os = "linux")]
     Gateway,
@@ -93,6 +96,7 @@ impl Scenario {
         Self::Flood,
         Self::Quic,
         Self::Program,
+        Self::Files,
         #[cfg(target_os = "linux")]
         Self::Gateway,
         Self::Instructions,
@@ -119,6 +123,7 @@ impl Scenario {
             Self::Flood => flood::run(bench).await,
             Self::Quic => quic::run(bench).await,
             Self::Program => program::run(bench).await,
+            Self::Files => files::run(bench).await,
             #[cfg(target_os = "linux")]
             Self::Gateway => gateway::run(bench).await,
             Self::Instructions => instructions::run(),

@@ -157,11 +157,11 @@ pub enum MaxBandwidth {
 /// The limit of retransmissions alone \[maxrexmitbw\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetransmitBandwidth {
-    /// If the peer drops late packets, packets that are retransmitted more than once, and all others
-    /// while some of these wait, keep to the input's rate, or to that of the packets that arrive if
-    /// the peer reports it. If [`MaxBandwidth`] is a limit, all retransmissions keep to the rate
-    /// that it leaves above the input, at most half and at least a twentieth of the input rate,
-    /// with bursts of one latency's worth of input.
+    /// If the peer drops late packets, packets that are retransmitted more than once keep to the
+    /// input's rate, or to that of the packets that arrive if the peer reports it, and so do all
+    /// others while some of these wait. If [`MaxBandwidth`] is a limit, all retransmissions keep to
+    /// the rate that it leaves above the input, at most half and at least a twentieth of the input
+    /// rate, with bursts of one latency's worth of input.
     #[default]
     Auto,
     /// No limit except that of the sending rate.

@@ -83,8 +83,8 @@ impl QueueDelay {
         self.base() + self.delay()
     }
 
-    /// The time by which hosts are late on average. A queue of its own grows and shrinks over
-    /// several round trips, and is no noise.
+    /// The time by which hosts are late on average. A queue grows and shrinks over several round
+    /// trips, and is no noise.
     pub(super) const fn noise(&self) -> Duration {
         self.noise
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Hosts are late by the noise of the round trips on average: a sender that took that for a queue
 /// would end at a rate of 10 Mb/s · (target / noise)², and a queue that is no longer than the noise
 /// runs empty each time that a host is later than on average. So the delay of *α* is nearer to its
-/// target by a share: that which four times the noise is of the target.
+/// target by the share of it that four times the noise is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Solo {
     /// The target of the queueing delay.

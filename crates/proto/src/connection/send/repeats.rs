@@ -11,11 +11,11 @@ use crate::handshake::Negotiated;
 
 /// The limit of retransmissions while packets are lost again (`maxrexmitbw=auto`).
 ///
-/// If a link has become too slow for the stream, each retransmission is lost as well and is reported
-/// again, for as long as the latency: a storm. So further retransmissions and copies keep to the
-/// rate of the stream, or to that of the packets that arrive if the peer reports it, the oldest
-/// first. While some wait for that, first retransmissions wait with them: they would be lost as
-/// well. After an outage nothing waits, and all losses are retransmitted at once.
+/// If a link has become too slow for the stream, each retransmission is lost as well and is
+/// reported again, for as long as the latency: a storm. So further retransmissions and copies keep
+/// to the rate of the stream, or to that of the packets that arrive if the peer reports it, the
+/// oldest first. While some wait for that, first retransmissions wait with them: they would be lost
+/// as well. After an outage nothing waits, and all losses are retransmitted at once.
 #[derive(Debug)]
 pub(super) struct RepeatLimit {
     /// The instant at which the rate allows the next packet.
