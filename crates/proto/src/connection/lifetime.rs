@@ -22,8 +22,8 @@ pub(crate) const SILENCE_OF_THE_DEAD: Duration = Duration::from_millis(1_200);
 /// gets none waits for its idle timeout and reports a failure; libsrt sends one.
 pub(super) const SHUTDOWNS: u8 = 3;
 
-/// The time that an application at the other end may need to read a live message that is due.
-/// libsrt's applications stop reading when SHUTDOWN arrives.
+/// The time that an application at the other end may need to read a message that is due. libsrt's
+/// applications stop reading when SHUTDOWN arrives.
 const READING_TIME: Duration = Duration::from_millis(100);
 
 /// The phase of an established connection, and the times of the last packets and messages.
@@ -213,19 +213,12 @@ impl Lifetime {
 
     /// The next step towards the end. SHUTDOWN is sent when the last message has been delivered at
     /// the other end. `is_flushed`: all messages were acknowledged. `transit` is the time from
-    /// their submission to their delivery there; `None` if they are delivered on arrival: what was
-    /// acknowledged can be read there after SHUTDOWN, too.
-    pub(super) fn closing(
-        &mut self,
-        now: Instant,
-        is_flushed: bool,
-        transit: Option<Duration>,
-    ) -> Closing {
+    /// their submission to their delivery there.
+    pub(super) fn closing(&mut self, now: Instant, is_flushed: bool, transit: Duration) -> Closing {
         match self.phase {
             Phase::PeerLeft => Closing::PeerLeft,
             Phase::Closing { until } if self.shutdowns == 0 => {
-                let played = self.last_submitted.zip(transit);
-                let read = played.map_or(now, |(at, transit)| at + transit + READING_TIME);
+                let read = self.last_submitted.map_or(now, |it| it + transit + READING_TIME);
                 let at = if is_flushed { until.min(read) } else { until };
                 if at > now {
                     return Closing::Lingers(at);
@@ -332,29 +325,20 @@ mod tests {
         lifetime.note_submitted(at(50));
         lifetime.close(at(3_000));
         assert!(!lifetime.is_open() && lifetime.is_live());
-        assert_eq!(lifetime.closing(at(60), false, Some(TRANSIT)), Closing::Lingers(at(3_000)));
-        assert_eq!(lifetime.closing(at(60), true, Some(TRANSIT)), Closing::Lingers(at(290)));
-        assert_eq!(lifetime.closing(at(290), true, Some(TRANSIT)), Closing::ShutsDown);
-        assert_eq!(lifetime.closing(at(290), true, Some(TRANSIT)), Closing::None);
+        assert_eq!(lifetime.closing(at(60), false, TRANSIT), Closing::Lingers(at(3_000)));
+        assert_eq!(lifetime.closing(at(60), true, TRANSIT), Closing::Lingers(at(290)));
+        assert_eq!(lifetime.closing(at(290), true, TRANSIT), Closing::ShutsDown);
+        assert_eq!(lifetime.closing(at(290), true, TRANSIT), Closing::None);
         let sent =
             (1..).take_while(|_| lifetime.shutdown_is_due() && !lifetime.note_shutdown_sent());
         assert_eq!(sent.count() + 1, usize::from(SHUTDOWNS));
     }
 
     #[test]
-    fn without_play_times_a_close_waits_for_acknowledgement_alone() {
-        let mut lifetime = Lifetime::new(at(0));
-        lifetime.note_submitted(at(50));
-        lifetime.close(at(3_000));
-        assert_eq!(lifetime.closing(at(60), false, None), Closing::Lingers(at(3_000)));
-        assert_eq!(lifetime.closing(at(60), true, None), Closing::ShutsDown);
-    }
-
-    #[test]
     fn a_close_waits_for_nothing_if_nothing_was_ever_sent() {
         let mut lifetime = Lifetime::new(at(0));
         lifetime.close(at(3_000));
-        assert_eq!(lifetime.closing(at(1), true, Some(TRANSIT)), Closing::ShutsDown);
+        assert_eq!(lifetime.closing(at(1), true, TRANSIT), Closing::ShutsDown);
     }
 
     #[test]
@@ -363,7 +347,7 @@ mod tests {
         assert!(!lifetime.stop_lingering(at(1)) && lifetime.is_open());
         assert!(lifetime.close(at(3_000)) && lifetime.stop_lingering(at(2)));
         assert!(!lifetime.close(at(9_000)), "it is closing already");
-        assert_eq!(lifetime.closing(at(2), false, Some(TRANSIT)), Closing::ShutsDown);
+        assert_eq!(lifetime.closing(at(2), false, TRANSIT), Closing::ShutsDown);
     }
 
     #[test]
@@ -374,7 +358,7 @@ mod tests {
         assert!(matches!(lifetime.send_error(), Some(CloseReason::Local)));
         lifetime.note_peer_left();
         assert!(matches!(lifetime.send_error(), Some(CloseReason::Peer)));
-        assert_eq!(lifetime.closing(at(1), true, Some(TRANSIT)), Closing::PeerLeft);
+        assert_eq!(lifetime.closing(at(1), true, TRANSIT), Closing::PeerLeft);
         lifetime.end(CloseReason::Withdrawn);
         assert!(matches!(lifetime.send_error(), Some(CloseReason::Withdrawn)));
         assert!(matches!(lifetime.end_reason(), Some(CloseReason::Withdrawn)));

@@ -544,9 +544,7 @@ impl Established {
     /// Takes the next step of a connection whose end has begun.
     fn advance_closing(&mut self, now: Instant, signals: &mut Signals) {
         let is_flushed = self.sender.is_empty();
-        // Messages have play times in both directions or in none.
-        let is_timed = self.negotiated.tsbpd_receive;
-        let transit = is_timed.then(|| self.negotiated.latency.peer + self.rtt.estimate().smoothed);
+        let transit = self.negotiated.latency.peer + self.rtt.estimate().smoothed;
         match self.lifetime.closing(now, is_flushed, transit) {
             Closing::None => {}
             Closing::PeerLeft => self.end(CloseReason::Peer, signals),
