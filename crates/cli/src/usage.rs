@@ -88,7 +88,7 @@ fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
     let name = typed.strip_prefix("--")?.to_lowercase();
     let words: Vec<&str> = command_line.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let command = words.iter().find(|word| !word.starts_with('-'))?;
-    if ["rate", "bitrate", "bandwidth", "bw"].contains(&name.as_str()) {
+    if ["rate", "bitrate", "bandwidth", "bw", "pace", "sendrate"].contains(&name.as_str()) {
         let own = match *command {
             "generate" => "--sendrate 5Mbps",
             "route" => "--pace 5Mbps",
@@ -175,6 +175,10 @@ mod tests {
         assert!(told_of("route").contains("`--pace 5Mbps`"), "{}", told_of("route"));
         assert!(told_of("generate").contains("`--sendrate 5Mbps`"), "{}", told_of("generate"));
         assert!(told_of("receive").contains("takes no rate: a sender has it"));
+        let of_another = told(&["generate", "srt://h:1", "--pace", "5M"]);
+        assert!(of_another.contains("`--sendrate 5Mbps`"), "{of_another}");
+        let of_another = told(&["route", "a", "srt://h:1", "--sendrate", "5M"]);
+        assert!(of_another.contains("`--pace 5Mbps`"), "{of_another}");
         for command in ["probe", "emulate", "latency", "model"] {
             let text = told(&[command, "--bitrate", "5M"]);
             assert!(text.contains("`--rate 5Mbps`"), "{text}");

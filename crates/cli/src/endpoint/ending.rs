@@ -14,15 +14,23 @@ use crate::exit::Failure;
 /// # Errors
 ///
 /// Packets were on their way, and no acknowledgement came while this end waited for it: the peer is
-/// probably gone.
-pub(crate) async fn end_stream(writer: &mut Writer, end: Option<&SrtEnd>) -> Result<(), Failure> {
-    let Some(end) = end else {
-        writer.close().await;
-        return Ok(());
-    };
-    let (before, start) = (Progress::of(end), Instant::now());
+/// probably gone. Or by its `traffic`, none of the messages could be sent.
+pub(crate) async fn end_stream(
+    writer: &mut Writer,
+    end: Option<&SrtEnd>,
+    traffic: &Traffic,
+) -> Result<(), Failure> {
+    let before = end.map(|end| (end, Progress::of(end), Instant::now()));
     writer.close().await;
-    before.check(&Progress::of(end), start.elapsed())
+    if let Some((end, before, start)) = before {
+        before.check(&Progress::of(end), start.elapsed())?;
+    }
+    match (traffic.messages(), traffic.unsent()) {
+        (0, (unsent @ 1.., _)) => {
+            Err(Failure::runtime(format!("none of the {} messages could be sent", grouped(unsent))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks at the end of a stream that is received whether anybody sent it: over UDP, only the first

@@ -93,7 +93,7 @@ impl Generate {
         let Connection { mut reader, mut writer, traffic, socket, .. } = connection;
         let send = async {
             let result = self.send(&mut writer, |bytes| traffic.count(bytes)).await;
-            let ended = end_stream(&mut writer, socket.as_ref()).await;
+            let ended = end_stream(&mut writer, socket.as_ref(), &traffic).await;
             result.and(stop::judge(ended))
         };
         if !self.args.twoway {

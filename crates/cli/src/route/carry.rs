@@ -76,7 +76,8 @@ impl Flow {
                 () = abandoned, if is_source => Ok(Ended::Done),
                 () = shared.stop.told(), if is_source => Ok(Ended::Done),
             };
-            let closed = end_stream(&mut writer, socket.as_ref().filter(|_| !is_source)).await;
+            let end = socket.as_ref().filter(|_| !is_source);
+            let closed = end_stream(&mut writer, end, &traffic).await;
             let arrival = match is_source && shared.stop.is_told() {
                 true => check_arrival(&reader, &traffic),
                 false => Ok(()),

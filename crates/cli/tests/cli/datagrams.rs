@@ -199,6 +199,8 @@ fn a_transport_stream_goes_through_rtp_unchanged() {
     assert!(fs::read(copy).unwrap() == clip, "{}", ended.stderr);
     let text = run(&["route", "-", &format!("rtp://127.0.0.1:{port}")], b"no transport stream");
     assert!(text.stderr.contains("`udp://` carries any"), "{}", text.stderr);
+    assert!(text.stderr.contains("none of the 1 messages could be sent"), "{}", text.stderr);
+    assert_eq!(text.code, Some(1), "{}", text.stderr);
 }
 
 #[test]

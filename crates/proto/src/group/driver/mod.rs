@@ -212,7 +212,13 @@ impl<L> GroupDriver<L> {
         self.closing = match self.closing {
             Closing::No => Closing::Until(until),
             Closing::Until(before) => Closing::Until(before.min(until)),
-            Closing::Done => Closing::Done,
+            Closing::Done => {
+                // The links may still be waiting for the peer to play the end of the stream.
+                if endpoints.now() >= until {
+                    self.close_links(endpoints, false);
+                }
+                Closing::Done
+            }
         };
         self.update(endpoints);
     }
@@ -254,9 +260,13 @@ impl<L> GroupDriver<L> {
             return;
         }
         self.closing = Closing::Done;
+        self.close_links(endpoints, in_time);
+    }
+
+    fn close_links(&self, endpoints: &mut impl LinkEndpoints<Link = L>, in_good_order: bool) {
         for link in self.links.values() {
             endpoints.with_endpoint(link, LinkAccess::Control, |at, now, id| {
-                if in_time { at.close(now, id) } else { at.abort(now, id) }
+                if in_good_order { at.close(now, id) } else { at.abort(now, id) }
             });
         }
     }

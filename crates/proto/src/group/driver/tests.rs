@@ -92,14 +92,20 @@ impl End {
 impl Ends {
     /// A group whose links, of weights 2 and 1, are established at both ends.
     fn established(kind: GroupKind) -> Self {
+        Self::established_with(kind, &config())
+    }
+
+    /// The same, where the connections have these options.
+    fn established_with(kind: GroupKind, config: &Config) -> Self {
         let mut ends =
             Self { now: START, ends: [End::new(kind, 1), End::new(kind, 2)], cut: [false; 2] };
         for (path, weight) in [(0, 2), (1, 1)] {
-            ends.ends[1].endpoints[path].listen(Some(config()));
+            ends.ends[1].endpoints[path].listen(Some(config.clone()));
             let caller = &mut ends.ends[0];
             let endpoint = &mut caller.endpoints[path];
             let link = caller.driver.add_link(START, weight, |membership| {
-                let id = endpoint.connect_link(START, address(1, path), config(), membership);
+                let to = address(1, path);
+                let id = endpoint.connect_link(START, to, config.clone(), membership);
                 id.map(|id| (path, id))
             });
             link.expect("a callable address");
@@ -184,6 +190,25 @@ fn the_stream_continues_over_the_remaining_link() {
         }
         ends.run_for(LATENCY);
         assert_eq!(ends.ends[1].recv(ends.now).len(), 100, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_group_that_is_closed_again_for_now_says_goodbye_over_each_link() {
+    let config = config().with_linger(Duration::from_secs(3));
+    for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
+        let mut ends = Ends::established_with(kind, &config);
+        let up = |ends: &Ends| ends.ends[1].driver.group().links().any(|it| it.2.is_up());
+        ends.ends[0].send(ends.now, "not played yet").expect("room");
+        ends.run_for(Duration::from_millis(5));
+        for linger in [Duration::from_secs(3), Duration::ZERO] {
+            assert!(up(&ends), "{kind:?}: the peer is still to play the message");
+            let now = ends.now;
+            let (driver, mut endpoints) = ends.ends[0].parts(now);
+            driver.close(&mut endpoints, now + linger);
+            ends.run_for(Duration::from_millis(40));
+        }
+        assert!(!up(&ends), "{kind:?}");
     }
 }
 
