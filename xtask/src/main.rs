@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Ok(Chore::Test { require_peers }) => test::run(require_peers),
         Ok(Chore::TestWithoutPeers) => bare::run(),
         Ok(Chore::Check) => check::run_all(),
+        Ok(Chore::Machines) => machines::same_worlds(),
         Ok(Chore::Bench { quick }) => tools::bench(quick),
         Ok(Chore::Capi { dev, prefix }) => capi::build(dev, prefix.as_deref()),
         Ok(Chore::Fuzz { minutes, target }) => tools::fuzz(minutes, target.as_deref()),
@@ -44,6 +45,7 @@ enum Chore {
     Check,
     Fuzz { minutes: u64, target: Option<String> },
     Help,
+    Machines,
     Swarm(Extent),
     Test { require_peers: bool },
     TestWithoutPeers,
@@ -66,6 +68,7 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         ["test", "--require-peers"] => Ok(Chore::Test { require_peers: true }),
         ["test", "--without-peers"] => Ok(Chore::TestWithoutPeers),
         ["check"] => Ok(Chore::Check),
+        ["machines"] => Ok(Chore::Machines),
         ["bench"] => Ok(Chore::Bench { quick: false }),
         ["bench", "--quick"] => Ok(Chore::Bench { quick: true }),
         ["capi", ref words @ ..] => parse_capi(words),
@@ -143,8 +146,9 @@ Every chore of this repository.
     cargo xtask test --without-peers    the tests that call other programs, with a PATH that holds
                                         the toolchain and the C compiler alone
     cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
-                                        the same simulated worlds on aarch64 (QEMU) and in
-                                        WebAssembly (Node.js), licences and bans of dependencies
+                                        licences and bans of dependencies
+    cargo xtask machines                the same simulated worlds here, on aarch64 (QEMU) and in
+                                        WebAssembly (Node.js)
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
     cargo xtask capi [--dev] [PREFIX]   the C library with libsrt's names, its headers and pkg-config
                                         files, into a folder (target/capi); --dev without
