@@ -256,6 +256,11 @@ impl Opener {
         &self.log
     }
 
+    /// Whether its stream goes on over each connection.
+    pub(crate) const fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
     /// Whether this end waits for callers of SRT.
     pub(crate) fn listens_for_srt(&self) -> bool {
         matches!(&self.uri.target, Target::Srt(target) if target.mode == Mode::Listener)

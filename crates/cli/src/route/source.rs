@@ -60,7 +60,8 @@ impl Source {
     ) -> (Result<Ended, Failure>, Option<Result<Connection, Failure>>) {
         let Self { opener, flow, .. } = self;
         let end = connection.socket.clone();
-        let lets_in = shared.returns(uri) && opener.listens_for_srt();
+        // A resumed stream has one connection at a time, whose caller is examined by its place.
+        let lets_in = shared.returns(uri) && opener.listens_for_srt() && !opener.is_resumed();
         let next = async {
             match end.filter(|_| lets_in) {
                 Some(end) => end.closed().await,
