@@ -45,10 +45,14 @@ impl ResumedStream {
         Self(Arc::new(Mutex::new(Parts { receiver, recording })))
     }
 
-    /// A reader from `socket`; `None` while there is another one, and for a peer that cannot resume
-    /// a stream, unless one waits to go on: then its bytes must not come into the middle of it.
+    /// A reader from `socket`; `None` for a peer that cannot resume a stream, unless one waits to
+    /// go on: then its bytes must not come into the middle of it. While there is another reader,
+    /// `None` as well, and the connection is ended.
     pub(super) fn reader(&self, socket: Socket) -> Option<ResumedReader> {
-        let mut parts = Arc::clone(&self.0).try_lock_owned().ok()?;
+        let Ok(mut parts) = Arc::clone(&self.0).try_lock_owned() else {
+            socket.begin_abort();
+            return None;
+        };
         let refused = if socket.info().resumable {
             parts.receiver.connected(&socket).err().map(failure)
         } else if parts.receiver.is_unfinished() {
