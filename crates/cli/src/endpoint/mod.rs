@@ -15,6 +15,7 @@ mod frames;
 mod group;
 mod growing;
 mod haste;
+mod input;
 mod interfaces;
 mod limited;
 pub(crate) mod loops;
