@@ -1,13 +1,11 @@
 //! The same worlds on each kind of machine.
 
-use std::path::Path;
-
-use crate::shell::{Outcome, cargo, output_of, root, say};
+use crate::shell::{Outcome, cargo, root, run_and_read, say};
 
 /// Runs simulated worlds on this machine, on an emulated aarch64 and in WebAssembly, and compares
 /// what came of them, byte for byte.
 pub(crate) fn same_worlds() -> Outcome {
-    let node = format!("node --no-warnings {}", root().join(Path::new(WASI)).display());
+    let node = format!("node --no-warnings {}", root().join(WASI).display());
     let machines = [
         Machine { target: None, runner: "" },
         Machine { target: Some("aarch64-unknown-linux-musl"), runner: "qemu-aarch64" },
@@ -15,6 +13,7 @@ pub(crate) fn same_worlds() -> Outcome {
     ];
     let hashes = machines.iter().map(Machine::hash).collect::<Result<Vec<_>, _>>()?;
     if hashes.iter().all(|hash| *hash == hashes[0]) {
+        say(&format!("the same on each machine: {}", hashes[0]));
         return Ok(());
     }
     Err(format!("the worlds differ between machines: {}", hashes.join(", ")))
@@ -40,15 +39,17 @@ impl Machine<'_> {
         }
         test.args(["--", "--ignored", "--nocapture", "hash_of_worlds"]);
         let name = self.target.unwrap_or("this machine");
-        say(&format!("worlds on {name}"));
-        let output = output_of(&mut test).ok_or_else(|| {
+        let mut hash = None;
+        let passed = run_and_read(&mut test, |line| {
+            hash = hash.take().or_else(|| line.split("hash of ").nth(1).map(str::to_owned));
+        })?;
+        if !passed {
             let needs = self.target.map(|target| {
                 format!("; it needs `{}` and: rustup target add {target}", self.runner)
             });
-            format!("the worlds do not run on {name}{}", needs.unwrap_or_default())
-        })?;
-        let line = output.lines().find_map(|line| line.split("hash of ").nth(1));
-        line.map(str::to_owned).ok_or_else(|| format!("no hash of worlds on {name}"))
+            return Err(format!("the worlds do not run on {name}{}", needs.unwrap_or_default()));
+        }
+        hash.ok_or_else(|| format!("no hash of worlds on {name}"))
     }
 }
 

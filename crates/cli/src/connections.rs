@@ -1,13 +1,14 @@
 //! One connection after the other, several at the same time: the common part of `generate` and
 //! `receive`.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::args::ConnectionArgs;
-use crate::endpoint::{Connection, Opener, SrtEnd};
+use crate::endpoint::{Connection, Opener};
 use crate::exit::Failure;
 use crate::stop::Stop;
 use punctual_uri::Uri;
@@ -89,8 +90,8 @@ where
             Some(Ok(connection)) => {
                 opened += 1;
                 let uri = opener.uri().clone();
-                let end = connection.socket.clone();
-                let stream = hold(place, end, carry(uri.clone(), connection));
+                let peer_gone = connection.peer_gone();
+                let stream = hold(place, peer_gone, carry(uri.clone(), connection));
                 let says = args.reconnect().then(|| Arc::clone(opener.log()));
                 streams.begin(async move {
                     let result = stream.await.map_err(|failure| failure.at(uri));
@@ -115,27 +116,19 @@ where
     failure.or(lost).map_or(Ok(()), Err)
 }
 
-/// Carries `stream`, which holds `place` until the peer at its `end` is gone. While the rest of the
-/// stream is delivered, the next caller is let in: often the same program, started again.
+/// Carries `stream`, which holds `place` until its peer is gone. While the rest of the stream is
+/// delivered, the next caller is let in: often the same program, started again.
 async fn hold<T>(
     place: OwnedSemaphorePermit,
-    end: Option<SrtEnd>,
+    peer_gone: impl Future<Output = ()>,
     stream: impl Future<Output = T>,
 ) -> T {
-    let mut place = Some(place);
-    let gone = async {
-        match end {
-            Some(end) => end.closed().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::pin!(stream, gone);
-    loop {
-        tokio::select! {
-            result = &mut stream => return result,
-            () = &mut gone, if place.is_some() => place = None,
-        }
+    let mut stream = pin!(stream);
+    tokio::select! {
+        result = &mut stream => return result,
+        () = peer_gone => drop(place),
     }
+    stream.await
 }
 
 /// The streams that are carried. Nothing is kept of one that has ended but the first failure: a

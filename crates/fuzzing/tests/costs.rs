@@ -12,14 +12,13 @@
 #![expect(clippy::disallowed_methods, reason = "the search measures time")]
 #![expect(clippy::cast_possible_truncation, reason = "random numbers are cut to their useful bits")]
 
-use std::fs::{self, File};
+use std::fs;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Write as _};
-use std::process::Command;
+use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use punctual_fuzzing::run;
-use punctual_testbed::Random;
+use punctual_testbed::{Random, callgrind};
 
 /// The time that an input of [`AT_ONCE`] packets may take, at the best of [`ATTEMPTS`]. On an idle
 /// machine it takes some milliseconds, and one walk through half of all sequence numbers takes some
@@ -201,33 +200,14 @@ impl Search {
 fn count(inputs: &[(&Search, u64)]) -> Option<Vec<Vec<u64>>> {
     let names: Vec<_> =
         inputs.iter().map(|(search, seed)| format!("{} {seed}", search.target)).collect();
-    let file = std::env::temp_dir().join(format!("punctual-forged-{}", std::process::id()));
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--combine-dumps=yes", "--dump-line=no"])
-        .args(["--dump-before=*costs::counted*", "--dump-after=*packet_cost::packet_begins*"])
-        .arg("--dump-after=*packet_cost::packet_ends*")
-        .arg(format!("--callgrind-out-file={}", file.display()))
-        .arg(std::env::current_exe().expect("the test's own path"))
-        .args(["--ignored", "--exact", "under_callgrind"])
-        .env(INPUTS, names.join(","))
-        .output();
-    let output = match run {
-        Ok(output) => output,
-        Err(error) => {
-            let problem =
-                format!("valgrind does not start: {error} (Debian: apt install valgrind)");
-            assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
-            // Directly to the standard output, since the harness hides the output of tests that
-            // pass.
-            let _ = writeln!(std::io::stdout(), "\nskipped: {problem}");
-            return None;
-        }
-    };
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "valgrind failed: {log}");
-    let dumps = BufReader::new(File::open(&file).expect("callgrind has written its counts"));
-    let counts = read(dumps);
-    fs::remove_file(&file).expect("the counts are there");
+    let options = [
+        "--combine-dumps=yes",
+        "--dump-line=no",
+        "--dump-before=*costs::counted*",
+        "--dump-after=*packet_cost::packet_begins*",
+        "--dump-after=*packet_cost::packet_ends*",
+    ];
+    let counts = read(BufReader::new(callgrind(&options, &[(INPUTS, &names.join(","))])?));
     assert_eq!(counts.len(), inputs.len(), "each input was counted");
     Some(counts)
 }

@@ -3,7 +3,8 @@
 //! it.
 //!
 //! A [`Pair`] is a caller and a listener with a link each way; a [`Bond`] is both ends of a group
-//! with a path for each link. Both print their seed when a test panics.
+//! with a path for each link. Both print their seed when a test panics. [`callgrind`] counts the
+//! instructions of a test.
 //!
 //! The test bed panics where it is used wrongly, as a test does.
 
@@ -11,6 +12,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
 
 pub mod bond;
+mod callgrind;
 pub mod datagram;
 pub mod group_end;
 pub mod node;
@@ -21,6 +23,7 @@ mod shown;
 pub mod steps;
 
 pub use self::bond::Bond;
+pub use self::callgrind::callgrind;
 pub use self::group_end::GroupEnd;
 pub use self::pair::{Pair, Side};
 pub use self::random::Random;

@@ -101,6 +101,18 @@ impl Connection {
         }
     }
 
+    /// Completes when the peer of SRT is gone, although messages that it has sent may still be
+    /// waiting; never for another end.
+    pub(crate) fn peer_gone(&self) -> impl Future<Output = ()> + use<> {
+        let end = self.socket.clone();
+        async move {
+            match end {
+                Some(end) => end.closed().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
     /// The end whose statistics this connection has; `None` for files, pipes, TCP and UDP.
     pub(crate) fn stats_end(&self) -> Option<StatsEnd> {
         #[cfg(feature = "quic")]

@@ -1,5 +1,6 @@
 //! The source of a route, with the connections that it has one after the other.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use crate::endpoint::{Connection, Opener};
@@ -59,25 +60,20 @@ impl Source {
         shared: &Shared,
     ) -> (Result<Ended, Failure>, Option<Result<Connection, Failure>>) {
         let Self { opener, flow, .. } = self;
-        let end = connection.socket.clone();
+        let peer_gone = connection.peer_gone();
+        let mut carry = pin!(flow.carry(uri, connection, shared));
         // A resumed stream has one connection at a time, whose caller is examined by its place.
-        let lets_in = shared.returns(uri) && opener.listens_for_srt() && !opener.is_resumed();
-        let next = async {
-            match end.filter(|_| lets_in) {
-                Some(end) => end.closed().await,
-                None => std::future::pending().await,
-            }
-            shared.open(opener).await
-        };
-        let carry = flow.carry(uri, connection, shared);
-        tokio::pin!(carry, next);
-        let mut follower = None;
-        loop {
-            tokio::select! {
-                ended = &mut carry => return (ended, follower),
-                opened = &mut next, if follower.is_none() => follower = Some(opened),
-            }
+        if !shared.returns(uri) || !opener.listens_for_srt() || opener.is_resumed() {
+            return (carry.await, None);
         }
+        let follower = tokio::select! {
+            ended = &mut carry => return (ended, None),
+            opened = async {
+                peer_gone.await;
+                shared.open(opener).await
+            } => opened,
+        };
+        (carry.await, Some(follower))
     }
 
     /// The first connection, when the destinations are ready; `None` if it is time to stop first,

@@ -11,8 +11,9 @@ mod bed;
 mod worst;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::process::Command;
+use std::io::Read as _;
+
+use punctual_testbed::callgrind;
 
 use crate::worst::{KINDS, PACKETS};
 
@@ -47,29 +48,9 @@ fn under_callgrind() {
 
 /// The mean number of instructions for a packet of each kind; `None` without valgrind.
 fn measure() -> Option<BTreeMap<&'static str, u64>> {
-    let file = std::env::temp_dir().join(format!("punctual-costs-{}", std::process::id()));
-    let run = Command::new("valgrind")
-        .args(["--tool=callgrind", "--compress-strings=no", "--compress-pos=no"])
-        .arg(format!("--callgrind-out-file={}", file.display()))
-        .arg(std::env::current_exe().expect("the test's own path"))
-        .args(["--ignored", "--exact", "under_callgrind"])
-        .output();
-    let output = match run {
-        Ok(output) => output,
-        Err(error) => {
-            let problem =
-                format!("valgrind does not start: {error} (Debian: apt install valgrind)");
-            assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
-            // Directly to the standard output, since the harness hides the output of tests that
-            // pass.
-            let _ = writeln!(std::io::stdout(), "\nskipped: {problem}");
-            return None;
-        }
-    };
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "valgrind failed: {log}");
-    let counts = std::fs::read_to_string(&file).expect("callgrind has written its counts");
-    std::fs::remove_file(&file).expect("the counts are there");
+    let mut file = callgrind(&["--compress-strings=no", "--compress-pos=no"], &[])?;
+    let mut counts = String::new();
+    file.read_to_string(&mut counts).expect("the counts are text");
     Some(KINDS.iter().map(|kind| (kind.name, inclusive(&counts, kind.name) / PACKETS)).collect())
 }
 
