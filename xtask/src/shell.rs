@@ -1,9 +1,14 @@
 //! Running other programs: every command is printed before it runs, in a form to copy.
 
+#![expect(clippy::disallowed_methods, reason = "a thread of its own notices tests that hang")]
+
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 /// `Err` says in one sentence what went wrong.
 pub(crate) type Outcome = Result<(), String>;
@@ -28,8 +33,9 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", shown(command))) }
 }
 
-/// Runs `command` to its end, hands each line of its standard output to `line` after printing it,
-/// and says whether it succeeded.
+/// Runs `command`, which runs tests, to its end, hands each line of its standard output to `line`
+/// after printing it, and says whether it succeeded. If tests say nothing for [`SILENCE`], this
+/// process ends: one of them never will.
 pub(crate) fn run_and_read(
     command: &mut Command,
     mut line: impl FnMut(&str),
@@ -38,15 +44,32 @@ pub(crate) fn run_and_read(
     let mut child =
         command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(command, &error))?;
     let output = child.stdout.take().expect("standard output is piped");
+    let (heard, lines) = channel();
+    thread::spawn(move || {
+        // Before the first line the tests are compiled, which may take long.
+        let mut next = lines.recv().map_err(|_| RecvTimeoutError::Disconnected);
+        while next.is_ok() {
+            next = lines.recv_timeout(SILENCE);
+        }
+        if next == Err(RecvTimeoutError::Timeout) {
+            say(&format!("no test has ended for {SILENCE:?}, so one of them hangs"));
+            process::exit(1);
+        }
+    });
     for text in BufReader::new(output).split(b'\n') {
         let text = text.map_err(|error| format!("reading from {}: {error}", shown(command)))?;
         let text = String::from_utf8_lossy(&text);
         say(&text);
         line(&text);
+        let _ = heard.send(());
     }
+    drop(heard);
     let status = child.wait().map_err(|error| format!("{}: {error}", shown(command)))?;
     Ok(status.success())
 }
+
+/// Several times as long as the slowest test takes on a busy machine.
+const SILENCE: Duration = Duration::from_secs(600);
 
 /// The output of `command`, if it can be run and succeeds.
 pub(crate) fn output_of(command: &mut Command) -> Option<String> {

@@ -68,7 +68,7 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Command::RunInNamespace { arguments } = cli.command {
         return emulate::run_in_namespace(arguments);
     }
-    let result = execute(cli);
+    let result = output::open().map_err(Failure::from).and_then(|()| execute(cli));
     let result = result.and(output::finish_results());
     if let Err(failure) = &result {
         output::message(format!("punctual: {failure}\n"));

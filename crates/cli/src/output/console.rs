@@ -1,7 +1,7 @@
 //! Standard error and standard output as places that are written to.
 
 use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use super::patient::Patient;
 use super::queue::{Kind, Piece};
@@ -67,6 +67,19 @@ impl Place for Messages {
     }
 }
 
+/// Standard error without a descriptor of its own, for a process that has none left.
+pub(super) struct Borrowed;
+
+impl Place for Borrowed {
+    fn write(&mut self, piece: &Piece, _: u64) -> io::Result<()> {
+        io::stderr().write_all(&piece.text)
+    }
+
+    fn tell(&mut self, left_out: u64) -> io::Result<()> {
+        io::stderr().write_all(log::left_out(left_out).as_bytes())
+    }
+}
+
 /// Standard output, if standard error is elsewhere.
 pub(super) struct Output(Patient);
 
@@ -96,6 +109,16 @@ impl Place for Output {
     fn failed(&mut self, error: &io::Error) {
         super::tell_rows_fail(NAME, error);
     }
+}
+
+/// Checks that there are descriptors for the places.
+///
+/// # Errors
+///
+/// There are too few.
+pub(super) fn check() -> io::Result<()> {
+    let _both = (error_file()?, output_file()?);
+    Ok(())
 }
 
 /// Whether messages and results go to one terminal, one pipe or one file, where they need an order.

@@ -21,11 +21,11 @@ use punctual_units::grouped;
 
 use crate::exit::Failure;
 use crate::stop;
-use console::{Messages, Output};
+use console::{Borrowed, Messages, Output};
 use queue::{Kind, Piece};
 pub(crate) use rows::{Columns, Rows};
 pub(crate) use wrapped::print_wrapped;
-use writer::{Place, Writer};
+use writer::Writer;
 
 /// The places of this process. There is one of each, as there is one standard error.
 static OUTPUTS: LazyLock<Outputs> = LazyLock::new(Outputs::new);
@@ -46,7 +46,8 @@ impl Outputs {
     fn new() -> Self {
         let is_one_place = console::is_one_place();
         Self {
-            messages: start(Messages::open(is_one_place)),
+            messages: Messages::open(is_one_place)
+                .map_or_else(|_| Writer::start(Borrowed), Writer::start),
             is_one_place,
             output: OnceLock::new(),
             files: Mutex::default(),
@@ -57,7 +58,10 @@ impl Outputs {
     fn output(&self) -> &Writer {
         match self.is_one_place {
             true => &self.messages,
-            false => self.output.get_or_init(|| start(Output::open())),
+            false => self.output.get_or_init(|| match Output::open() {
+                Ok(output) => Writer::start(output),
+                Err(error) => Writer::without_place(error),
+            }),
         }
     }
 
@@ -69,6 +73,17 @@ impl Outputs {
     fn files(&self) -> Vec<(String, Writer)> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Opens standard error for messages before anything else takes the descriptors.
+///
+/// # Errors
+///
+/// There are too few descriptors; messages are still written.
+pub(crate) fn open() -> std::io::Result<()> {
+    let enough = console::check();
+    LazyLock::force(&OUTPUTS);
+    enough
 }
 
 /// Writes a message on standard error, above the live line.
@@ -129,11 +144,6 @@ pub(crate) fn finish() {
 /// Opens the files of rows anew, because they may have been renamed.
 fn reopen_files() {
     OUTPUTS.files().iter().for_each(|(_, writer)| writer.reopen());
-}
-
-/// A writer to a place; without the place everything is left out, as if its reader were gone.
-fn start<P: Place>(place: std::io::Result<P>) -> Writer {
-    place.map_or_else(|_| Writer::start(rows::Nowhere), Writer::start)
 }
 
 fn tell_nobody_reads(name: &str) {

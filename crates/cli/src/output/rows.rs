@@ -1,6 +1,5 @@
 //! Rows of measurements, in a file or on standard output.
 
-use std::io;
 use std::path::Path;
 use std::sync::Once;
 
@@ -8,7 +7,7 @@ use punctual_units::one_line;
 
 use super::queue::{Kind, Piece};
 use super::row_file::RowFile;
-use super::writer::{Place, Writer};
+use super::writer::Writer;
 use super::{OUTPUTS, console, reopen_files, tell_nobody_reads};
 use crate::exit::Failure;
 use crate::{hangup, written};
@@ -70,17 +69,4 @@ fn reopen_on_hangup() {
         reopen_files();
         true
     });
-}
-
-/// A place that takes nothing.
-pub(super) struct Nowhere;
-
-impl Place for Nowhere {
-    fn write(&mut self, _: &Piece, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::BrokenPipe.into())
-    }
-
-    fn tell(&mut self, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::BrokenPipe.into())
-    }
 }

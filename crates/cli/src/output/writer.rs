@@ -52,6 +52,13 @@ impl Writer {
         writer
     }
 
+    /// A writer whose place could not be opened: everything is left out, and results fail.
+    pub(super) fn without_place(error: io::Error) -> Self {
+        let writer = Self(Arc::default());
+        writer.0.lock().result_failed(error);
+        writer
+    }
+
     /// Writes a piece as soon as possible; a message or a row is left out without room. Returns
     /// whether the piece is the first that is left out.
     pub(super) fn write(&self, piece: Piece) -> bool {

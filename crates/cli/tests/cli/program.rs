@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -71,6 +71,19 @@ impl Program {
         self.wait_for_times(1, text);
     }
 
+    /// Waits until it says something with one of `texts` in it, and gives that one.
+    pub(crate) fn wait_for_one_of<'a>(&mut self, texts: &[&'a str]) -> &'a str {
+        loop {
+            if let Some(text) = texts.iter().find(|text| self.heard.contains(**text)) {
+                return text;
+            }
+            match self.messages.recv_timeout(PATIENCE) {
+                Ok(line) => self.heard += &(line + "\n"),
+                Err(error) => panic!("none of {texts:?} is said ({error}), but:\n{}", self.heard),
+            }
+        }
+    }
+
     /// Waits until its messages have `text` this number of times since its start.
     pub(crate) fn wait_for_times(&mut self, times: usize, text: &str) {
         while self.heard.matches(text).count() < times {
@@ -115,13 +128,26 @@ impl Program {
         self.child.wait().expect("it ends");
     }
 
-    /// Waits for its end, and gives its exit code, its output and its messages.
+    /// Waits for its end, and gives its exit code, its output and its messages. A program that does
+    /// not end is killed, and fails the test.
     pub(crate) fn end(mut self) -> Ended {
+        let id = self.id();
+        let (ended, end) = channel::<()>();
+        let guard = thread::spawn(move || {
+            let is_late = end.recv_timeout(LIFETIME) == Err(RecvTimeoutError::Timeout);
+            if is_late {
+                interop::send(id, interop::Signal::KILL);
+            }
+            is_late
+        });
         let mut stdout = Vec::new();
         let mut pipe = self.child.stdout.take().expect("it is a pipe");
         pipe.read_to_end(&mut stdout).expect("the output can be read");
         let status = self.child.wait().expect("it ends");
+        drop(ended);
         self.heard.extend(self.messages.iter().map(|line| line + "\n"));
+        let is_late = guard.join().expect("the guard ends");
+        assert!(!is_late, "the program has not ended for {LIFETIME:?}, but said:\n{}", self.heard);
         Ended { code: status.code(), stdout, stderr: std::mem::take(&mut self.heard) }
     }
 }
@@ -235,3 +261,6 @@ pub(crate) fn rows(csv: &str) -> Vec<std::collections::BTreeMap<String, String>>
 
 /// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Longer than any program of a test runs after the last that was waited for.
+const LIFETIME: Duration = Duration::from_secs(180);
