@@ -1,5 +1,6 @@
 //! The house rules that no other tool holds, as tests over the sources.
 
+mod circles;
 mod prose;
 mod structure;
 
