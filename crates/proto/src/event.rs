@@ -9,9 +9,9 @@ use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
 use crate::config::Transmission;
 use crate::encryption::KeyState;
-use crate::endpoint::ConnectionId;
 use crate::error::{CloseReason, PeerError};
-use crate::group::GroupOffer;
+use crate::group_offer::GroupOffer;
+use crate::ids::{ConnectionId, IncomingId};
 use crate::path::PathId;
 use crate::stream_id::RawStreamId;
 
@@ -51,10 +51,6 @@ pub enum Event {
     /// may still be read; then call [`Endpoint::release`](crate::Endpoint::release).
     Closed(ConnectionId, CloseReason),
 }
-
-/// The ID of a caller that waits for the application's answer.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct IncomingId(pub(crate) u64);
 
 /// A caller that waits for the application's answer.
 #[derive(Clone, Debug)]

@@ -90,7 +90,10 @@ mod factory;
 mod filter;
 mod framing;
 mod group;
+mod group_driver;
+mod group_offer;
 mod handshake;
+mod ids;
 mod mode;
 mod option;
 mod path;
@@ -115,20 +118,21 @@ pub use connection::send::retransmit::{
     Aggressive, Decision, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
 };
 pub use encryption::{CryptoMode, KeyState};
-pub use endpoint::{
-    ConnectionId, DerivedKey, Endpoint, EndpointConfig, KeyDerivation, Shard, Transmit,
-};
+pub use endpoint::{Endpoint, EndpointConfig, Shard, Transmit};
 pub use error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };
-pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, Readiness, SendOptions};
+pub use event::{ConnectionInfo, Event, Incoming, Message, Readiness, SendOptions};
 pub use factory::Factory;
 pub use framing::{Frame, FrameError, FrameReader, write_control_frame, write_frame};
-pub use group::{
-    DrainedLink, Group, GroupDriver, GroupKind, GroupMessage, GroupOffer, LinkAccess, LinkAction,
-    LinkEndpoints, LinkId, LinkState, LinkStatus, LinkTerms, LinkUpError, LocalEndpoints,
-    Membership,
+pub use group::{Group, GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms};
+pub use group_driver::{
+    DrainedLink, GroupDriver, LinkAccess, LinkEndpoints, LinkUpError, LocalEndpoints,
 };
+pub use group_offer::{GroupKind, GroupOffer};
+pub use handshake::derivation::{DerivedKey, KeyDerivation};
+pub use handshake::membership::Membership;
+pub use ids::{ConnectionId, IncomingId};
 pub use option::{
     AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
 };

@@ -15,20 +15,22 @@ use punctual_wire::{
 };
 
 use self::callers::Callers;
-pub use self::callers::{DerivedKey, KeyDerivation};
 pub use self::config::{EndpointConfig, Shard};
 use self::connections::Connections;
-pub use self::connections::{ConnectionId, Transmit};
+pub use self::connections::Transmit;
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };
-use crate::event::{ConnectionInfo, Event, IncomingId, Message, Readiness, SendOptions};
-use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
+use crate::event::{ConnectionInfo, Event, Message, Readiness, SendOptions};
+use crate::group::{LinkAction, LinkStatus, LinkTerms};
 use crate::handshake::caller::Caller;
+use crate::handshake::derivation::{DerivedKey, KeyDerivation};
+use crate::handshake::membership::Membership;
 use crate::handshake::rendezvous::Rendezvous;
+use crate::ids::{ConnectionId, IncomingId};
 use crate::path::{PathId, PathProperties};
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;

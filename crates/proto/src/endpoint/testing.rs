@@ -8,16 +8,18 @@ use punctual_units::Instant;
 use punctual_wire::{Handshake, SeqNo, SocketId, Timestamp};
 
 use super::EndpointConfig;
-use super::connections::{Call, ConnectionId, Connections};
+use super::connections::{Call, Connections};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::connection::path_updates::PathUpdates;
-use crate::group::{Group, GroupKind};
+use crate::group::Group;
+use crate::group_offer::GroupKind;
 use crate::handshake::caller::Caller;
 use crate::handshake::keys::KeyTools;
 use crate::handshake::listener::{Proposal, induction_response};
 use crate::handshake::{Negotiated, Step};
+use crate::ids::ConnectionId;
 use crate::path::{Path, PathId};
 
 /// The socket ID and the first number of every caller of these tests.

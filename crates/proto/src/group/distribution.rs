@@ -3,12 +3,12 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-use super::GroupKind;
 use super::backup::Backup;
 use super::balance::Balance;
 use super::link::{
     Actions, GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Links,
 };
+use crate::group_offer::GroupKind;
 
 /// The rule by which a group distributes its stream over its links, with the state of that rule.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 //!
 //! - [`Endpoint::connect_link`](crate::Endpoint::connect_link) and
 //!   [`Endpoint::accept_link`](crate::Endpoint::accept_link) make a connection a link, by a
-//!   [`Membership`] that the group writes.
+//!   [`Membership`](crate::Membership) that the group writes.
 //! - [`Endpoint::link_terms`](crate::Endpoint::link_terms) returns the terms of a new link, for
 //!   [`Group::link_up`].
 //! - [`Endpoint::link_status`](crate::Endpoint::link_status) returns the status of a link, for
@@ -25,7 +25,6 @@ mod balance;
 mod capacity;
 mod distribution;
 mod drift;
-mod driver;
 mod history;
 mod link;
 mod merger;
@@ -38,59 +37,14 @@ use punctual_wire::{GroupExtension, MsgNo, RejectReason, SeqNo};
 
 use self::distribution::Distribution;
 use self::drift::SharedDrift;
-pub use self::driver::{
-    DrainedLink, GroupDriver, LinkAccess, LinkEndpoints, LinkUpError, LocalEndpoints,
-};
-pub(crate) use self::link::GroupTimebase;
 use self::link::{Actions, Link, Links};
-pub use self::link::{
-    GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Membership,
-};
+pub use self::link::{GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms};
 use self::merger::Merger;
 use crate::error::SendError;
 use crate::event::{Message, SendOptions};
+use crate::group_offer::{GROUP_BIT, GroupKind};
+use crate::handshake::membership::{GroupTimebase, Membership};
 use crate::statistics::Statistics;
-
-/// The bit that distinguishes the ID of a group from a socket ID.
-const GROUP_BIT: u32 = 1 << 30;
-
-/// The wire number of balancing groups, which only this implementation knows. libsrt uses 1 and 2,
-/// has reserved two more, and rejects every other.
-const BALANCE: u8 = 80;
-
-/// The kind of a group: how it uses its links \[grouptype\].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum GroupKind {
-    /// Every message is sent over every link: nothing is lost while one of them delivers it.
-    Broadcast,
-    /// One link carries the stream: the stable one of the highest weight. When it fails, another
-    /// link takes over.
-    Backup,
-    /// Each message is sent over one link, in proportion to the capacity of the links. A message
-    /// that a link loses, or does not deliver in time, is sent over another link. Only between two
-    /// ends of this implementation.
-    Balance,
-}
-
-impl GroupKind {
-    /// The number of the kind in a handshake.
-    pub(crate) const fn wire(self) -> u8 {
-        match self {
-            Self::Broadcast => 1,
-            Self::Backup => 2,
-            Self::Balance => BALANCE,
-        }
-    }
-
-    pub(crate) const fn from_wire(kind: u8) -> Option<Self> {
-        match kind {
-            1 => Some(Self::Broadcast),
-            2 => Some(Self::Backup),
-            BALANCE => Some(Self::Balance),
-            _ => None,
-        }
-    }
-}
 
 /// One stream over several links.
 ///

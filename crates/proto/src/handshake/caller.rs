@@ -10,7 +10,7 @@ use super::{MAX_MSS, Negotiated, Step};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
-use crate::group::Membership;
+use crate::handshake::membership::Membership;
 use crate::path::Path;
 
 /// The extension field of an induction request: a datagram socket, as in UDT.

@@ -6,9 +6,9 @@ use super::keys::KeyTools;
 use super::terms::{Blocks, FixedPart, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
-use crate::endpoint::KeyDerivation;
-use crate::event::IncomingId;
-use crate::group::Membership;
+use crate::handshake::derivation::KeyDerivation;
+use crate::handshake::membership::Membership;
+use crate::ids::IncomingId;
 use crate::path::{Path, PathId};
 
 /// A caller's conclusion that passed the checks and waits for the application's answer.

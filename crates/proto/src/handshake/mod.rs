@@ -5,8 +5,10 @@
 mod amplification_limit;
 pub(crate) mod caller;
 pub(crate) mod cookie;
+pub(crate) mod derivation;
 pub(crate) mod keys;
 pub(crate) mod listener;
+pub(crate) mod membership;
 pub(crate) mod rendezvous;
 pub(crate) mod repetition;
 pub(crate) mod terms;

@@ -16,10 +16,10 @@ use super::{Latency, MAX_MSS, NakStyle, Negotiated, PeerFeatures};
 use crate::chance::Chance;
 use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm, Transmission};
 use crate::connection::crypt::Crypt;
-use crate::endpoint::KeyDerivation;
-use crate::event::IncomingId;
 use crate::filter::{Fec, FilterConfig};
-use crate::group::GroupOffer;
+use crate::group_offer::GroupOffer;
+use crate::handshake::derivation::KeyDerivation;
+use crate::ids::IncomingId;
 use crate::path::Path;
 use crate::stream_id::RawStreamId;
 

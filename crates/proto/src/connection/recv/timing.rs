@@ -9,8 +9,8 @@ use super::drift::DriftTracer;
 use super::earliness::Earliness;
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::config::Config;
-use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
+use crate::handshake::membership::GroupTimebase;
 use crate::statistics::Statistics;
 
 /// The time base of received packets, the drift of the peer's clock, and the checks of its

@@ -12,7 +12,7 @@ use punctual_wire::{Handshake, Timestamp};
 
 use super::applicant::Applicant;
 use crate::connection::{Occupant, SILENCE_OF_THE_DEAD};
-use crate::endpoint::connections::ConnectionId;
+use crate::ids::ConnectionId;
 use crate::path::PathId;
 
 /// The first pause before an older caller is checked; each later one is twice as long.

@@ -2,67 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use punctual_crypto::{Kek, KekCache, KeyLength, Passphrase, Salt};
 use punctual_units::Instant;
 
 use super::allowance::Allowance;
-use crate::event::IncomingId;
+use crate::ids::IncomingId;
 use crate::path::Host;
-
-/// The derivation of a key from a passphrase, needed for a caller's request. It takes some 200 µs;
-/// the driver of an endpoint runs it on another thread, so that connections do not wait for it.
-#[derive(Clone, Debug)]
-pub struct KeyDerivation {
-    caller: IncomingId,
-    passphrase: Passphrase,
-    salt: Salt,
-    length: KeyLength,
-}
-
-/// The result of a [`KeyDerivation`].
-#[derive(Clone, Debug)]
-pub struct DerivedKey {
-    caller: IncomingId,
-    passphrase: Passphrase,
-    salt: Salt,
-    kek: Kek,
-}
-
-impl KeyDerivation {
-    pub(crate) const fn new(
-        caller: IncomingId,
-        passphrase: Passphrase,
-        salt: Salt,
-        length: KeyLength,
-    ) -> Self {
-        Self { caller, passphrase, salt, length }
-    }
-
-    /// Whether the key is in the cache, or is this one, which was derived for the caller.
-    pub(super) fn is_known(&self, derived: Option<&DerivedKey>, cache: &KekCache) -> bool {
-        derived.is_some_and(|known| known.passphrase == self.passphrase)
-            || cache.contains(&self.passphrase, &self.salt, self.length)
-    }
-
-    /// Derives the key.
-    pub fn run(self) -> DerivedKey {
-        let Self { caller, passphrase, salt, length } = self;
-        let kek = Kek::derive(&passphrase, &salt, length);
-        DerivedKey { caller, passphrase, salt, kek }
-    }
-}
-
-impl DerivedKey {
-    /// The caller that the key was derived for.
-    pub(super) const fn caller(&self) -> IncomingId {
-        self.caller
-    }
-
-    /// Puts the key into the cache, where the handshake finds it.
-    pub(super) fn store(self, cache: &mut KekCache) {
-        cache.insert(&self.passphrase, &self.salt, self.kek);
-    }
-}
 
 /// Callers whose keys are derived before the application gets them: one at a time, with a limit on
 /// their rate, their number, and the number from one network.

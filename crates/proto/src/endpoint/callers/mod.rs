@@ -19,21 +19,22 @@ use self::admission::Admission;
 use self::applicant::Applicant;
 use self::claims::{Claims, Decision};
 use self::derivations::Derivations;
-pub use self::derivations::{DerivedKey, KeyDerivation};
 use self::places::{Place, Places};
 use self::successions::Successions;
 use self::waiting::{Waiting, WaitingCallers};
-use super::connections::{ConnectionId, Connections};
+use super::connections::Connections;
 use super::{EndpointConfig, earlier};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::AcceptError;
-use crate::event::{Event, IncomingId};
-use crate::group::Membership;
+use crate::event::Event;
 use crate::handshake::cookie::CookieKey;
+use crate::handshake::derivation::{DerivedKey, KeyDerivation};
 use crate::handshake::keys::KeyTools;
 use crate::handshake::listener::{Proposal, induction_response, rejection};
+use crate::handshake::membership::Membership;
+use crate::ids::{ConnectionId, IncomingId};
 use crate::path::PathId;
 
 /// The listener: callers that are not accepted yet, and the limits on them.

@@ -2,8 +2,8 @@
 
 use super::applicant::Applicant;
 use super::waiting::WaitingCallers;
-use crate::endpoint::connections::{ConnectionId, Connections};
-use crate::event::IncomingId;
+use crate::endpoint::connections::Connections;
+use crate::ids::{ConnectionId, IncomingId};
 
 /// The limit on the callers at a time, links of groups not counted; `None` for no limit.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,7 @@ use punctual_units::Instant;
 use super::applicant::Applicant;
 use super::claims::{FIRST_LOOK, LONGEST_WAY};
 use crate::connection::{Occupant, SILENCE_OF_THE_DEAD};
-use crate::endpoint::connections::ConnectionId;
-use crate::event::IncomingId;
+use crate::ids::{ConnectionId, IncomingId};
 use crate::path::Host;
 
 /// The waiting callers that may be older ones.

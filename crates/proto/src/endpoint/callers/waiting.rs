@@ -7,8 +7,9 @@ use punctual_units::Instant;
 use punctual_wire::{Handshake, SocketId, Timestamp};
 
 use super::applicant::Applicant;
-use super::derivations::DerivedKey;
-use crate::event::{Incoming, IncomingId};
+use crate::event::Incoming;
+use crate::handshake::derivation::DerivedKey;
+use crate::ids::IncomingId;
 use crate::path::PathId;
 
 /// The time after which a caller that has not repeated its request is forgotten. Some never repeat

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::ConnectionId;
 use crate::connection::Signals;
 use crate::event::Event;
+use crate::ids::ConnectionId;
 use crate::path::PathId;
 
 /// The events that the application has not got yet, the oldest first.

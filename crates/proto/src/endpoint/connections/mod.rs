@@ -23,7 +23,6 @@ use self::outbox::Outbox;
 pub use self::outbox::Transmit;
 use self::paths::Paths;
 use self::receive_memory::ReceiveMemory;
-pub use self::table::ConnectionId;
 use self::table::{ConnectionTable, Slot};
 use self::timers::TimerQueue;
 use super::EndpointConfig;
@@ -33,6 +32,7 @@ use crate::connection::{Connection, Occupant};
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{Event, Message, Readiness, SendOptions};
 use crate::handshake::cookie::CookieKey;
+use crate::ids::ConnectionId;
 use crate::path::{Host, Path, PathId, PathProperties};
 
 /// The connections of an endpoint, with their paths, timers, events and datagrams.

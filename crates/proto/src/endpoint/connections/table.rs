@@ -11,20 +11,8 @@ use super::departed::Call;
 use crate::chance::Chance;
 use crate::connection::Connection;
 use crate::endpoint::Shard;
+use crate::ids::ConnectionId;
 use crate::path::PathId;
-
-/// Names a connection of one endpoint. Never used again for another connection.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ConnectionId {
-    serial: u64,
-    index: usize,
-}
-
-impl ConnectionId {
-    pub(super) const fn index(self) -> usize {
-        self.index
-    }
-}
 
 /// A connection of an endpoint, with the names by which the endpoint finds it.
 #[derive(Debug)]
@@ -94,7 +82,7 @@ impl ConnectionTable {
         let socket_id = connection.socket_id;
         let entry = self.slots.vacant_entry();
         let index = entry.key();
-        let id = ConnectionId { serial: self.next_serial, index };
+        let id = ConnectionId::new(self.next_serial, index);
         self.next_serial += 1;
         entry.insert(Slot {
             id,
@@ -135,7 +123,7 @@ impl ConnectionTable {
 
     /// The index of a connection; `None` if it was removed.
     pub(super) fn index(&self, id: ConnectionId) -> Option<usize> {
-        self.slots.get(id.index).filter(|slot| slot.id == id).map(|_| id.index)
+        self.slots.get(id.index()).filter(|slot| slot.id == id).map(|_| id.index())
     }
 
     /// The index of the connection with this socket ID of ours.

@@ -7,10 +7,13 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::RejectReason;
 
-use super::{Group, GroupKind, LinkAction, LinkId, LinkState, Membership};
-use crate::endpoint::{ConnectionId, Endpoint};
+use crate::endpoint::Endpoint;
 use crate::error::SendError;
 use crate::event::{Message, Readiness, SendOptions};
+use crate::group::{Group, LinkAction, LinkId, LinkState};
+use crate::group_offer::GroupKind;
+use crate::handshake::membership::Membership;
+use crate::ids::ConnectionId;
 
 /// Gives a [`GroupDriver`] access to the endpoints that hold its links.
 pub trait LinkEndpoints {
