@@ -82,6 +82,7 @@ mod chance;
 mod config;
 mod congestion;
 mod connection;
+mod crypt;
 mod encryption;
 mod endpoint;
 mod error;
@@ -94,29 +95,29 @@ mod group_driver;
 mod group_offer;
 mod handshake;
 mod ids;
-mod mode;
-mod option;
+mod pace;
 mod path;
+mod policy;
+mod probe_pairs;
+mod report_times;
 mod seq_ring;
 mod seq_run;
 mod seq_set;
 mod statistics;
 mod stream_id;
 mod wake_up;
+mod windowed_ratio;
 
+pub use config::option::{
+    AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
+};
 pub use config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakAlgorithm, NakTimer, RatePolicy,
-    RetransmitAlgorithm, RetransmitBandwidth, Transmission,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, Transmission,
 };
-pub use congestion::{CongestionControl, PathState};
-pub use connection::recv::nak_policy::{
-    MissingPackets, NakPolicy, PerPacketNakTimers, ReceiverView, SentNak,
-};
-pub use connection::rtt::RttAlgorithm;
+pub use connection::recv::nak_policy::PerPacketNakTimers;
 pub use connection::send::deadline::Deadline;
-pub use connection::send::retransmit::{
-    Aggressive, Decision, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
-};
+pub use connection::send::retransmit::{Aggressive, Efficient};
 pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{Endpoint, EndpointConfig, Shard, Transmit};
 pub use error::{
@@ -133,10 +134,10 @@ pub use group_offer::{GroupKind, GroupOffer};
 pub use handshake::derivation::{DerivedKey, KeyDerivation};
 pub use handshake::membership::Membership;
 pub use ids::{ConnectionId, IncomingId};
-pub use option::{
-    AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
-};
 pub use path::{PathId, PathProperties};
+pub use policy::congestion::{CongestionControl, PathState};
+pub use policy::nak::{MissingPackets, NakPolicy, ReceiverView, SentNak};
+pub use policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_rtt::{BuiltInRtt, ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};

@@ -11,8 +11,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use punctual_wire::{DataHeader, PeerIp};
 
-use crate::config::Config;
-
 /// The length of an SRT header, of data and control packets, bytes.
 const SRT_HEADER: usize = DataHeader::LEN;
 
@@ -85,12 +83,12 @@ impl Path {
     /// The MSS that this end offers for the path: the configured one, unless the path is too small
     /// for the configured payload. Then it is the MSS whose packets the path carries, so that the
     /// peer, too, sends none that are longer.
-    pub(crate) fn mss(&self, config: &Config) -> usize {
+    pub(crate) fn mss(&self, configured: usize, payload_size: usize) -> usize {
         match self.properties.largest_datagram {
-            Some(largest) if largest < config.payload_size() + SRT_HEADER => {
-                config.mss().min(largest + self.id.udp_headers())
+            Some(largest) if largest < payload_size + SRT_HEADER => {
+                configured.min(largest + self.id.udp_headers())
             }
-            _ => config.mss(),
+            _ => configured,
         }
     }
 

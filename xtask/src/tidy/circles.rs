@@ -24,7 +24,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("lab", 9),
     ("netem", 5),
     ("probe", 4),
-    ("proto", 56),
+    ("proto", 3),
     ("punctual", 24),
     ("quic", 2),
     ("sim", 21),

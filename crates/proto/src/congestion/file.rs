@@ -5,10 +5,10 @@ use punctual_wire::SeqNo;
 
 use super::loss_epoch::LossEpoch;
 use super::progress::Progress;
-use super::{CongestionControl, PathState};
 use crate::chance::Chance;
 use crate::config::{Config, MaxBandwidth};
-use crate::connection::windowed_ratio::WindowedRatio;
+use crate::policy::congestion::{CongestionControl, PathState};
+use crate::windowed_ratio::WindowedRatio;
 
 /// Time between two changes of the rate.
 const RATE_PERIOD: Duration = Duration::from_millis(10);

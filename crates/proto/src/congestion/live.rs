@@ -4,9 +4,9 @@ use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
 use super::input_rate::InputRate;
-use super::{CongestionControl, PathState};
 use crate::config::{Config, MaxBandwidth};
-use crate::connection::send::pacer::Pace;
+use crate::pace::Pace;
+use crate::policy::congestion::{CongestionControl, PathState};
 
 /// The least limit if the bandwidth is unlimited: libsrt's 1 Gb/s.
 const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);

@@ -5,8 +5,9 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, MsgNo, SeqNo};
 
-use super::crypt::{self, Crypt};
 use super::recv::ReceiveHalf;
+use crate::crypt;
+use crate::crypt::Crypt;
 use crate::filter::{Arq, Fec, Findings, ReceiveFilter};
 
 /// The receiving filter of a connection.

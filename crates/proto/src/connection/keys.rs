@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::crypt::Crypt;
+use crate::crypt::Crypt;
 use crate::event::ConnectionInfo;
 
 /// Commands of key messages outside the handshake (draft section 6.1).

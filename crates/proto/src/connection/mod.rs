@@ -1,7 +1,6 @@
 //! One connection in any state: handshaking, established or failed.
 
 pub(crate) mod batch;
-pub(crate) mod crypt;
 mod established;
 mod failed;
 mod filtering;
@@ -21,7 +20,6 @@ mod signals;
 #[cfg(test)]
 mod testing;
 pub(crate) mod timer;
-pub(crate) mod windowed_ratio;
 
 use std::time::Duration;
 

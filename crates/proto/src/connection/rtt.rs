@@ -2,42 +2,11 @@
 
 use std::time::Duration;
 
-use punctual_rtt::{BuiltInRtt, PacketNumber, Rtt, RttEstimator, RttSample};
+use punctual_rtt::{PacketNumber, Rtt, RttEstimator, RttSample};
 use punctual_units::Instant;
 use punctual_wire::AckNo;
 
-use crate::factory::Factory;
-
-/// The estimator of the round-trip time that a connection uses; not in libsrt \[rttestimator\].
-#[derive(Clone, Debug, PartialEq)]
-pub enum RttAlgorithm {
-    /// An estimator of this implementation.
-    BuiltIn(BuiltInRtt),
-    /// An estimator that the factory makes for each connection.
-    Custom(Factory<dyn RttEstimator>),
-}
-
-impl Default for RttAlgorithm {
-    /// The draft's (draft section 4.10).
-    fn default() -> Self {
-        Self::BuiltIn(BuiltInRtt::Draft)
-    }
-}
-
-impl RttAlgorithm {
-    /// The estimator that `make` returns for each connection; the closure holds its parameters.
-    pub fn custom<E: RttEstimator + 'static>(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
-        Self::Custom(Factory::<dyn RttEstimator>::new(move || Box::new(make())))
-    }
-
-    fn build(&self) -> Box<dyn RttEstimator> {
-        match self {
-            // No peer reports a delay: it answers an ACK by an ACKACK at once.
-            Self::BuiltIn(estimator) => estimator.build(None),
-            Self::Custom(factory) => factory.make(),
-        }
-    }
-}
+use crate::config::RttAlgorithm;
 
 /// The round-trip time of one connection.
 ///

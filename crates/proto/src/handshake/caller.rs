@@ -101,7 +101,12 @@ impl Caller {
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
-                let fixed = FixedPart::new(answer, self.isn, base, path.mss(config));
+                let fixed = FixedPart::new(
+                    answer,
+                    self.isn,
+                    base,
+                    path.mss(config.mss(), config.payload_size()),
+                );
                 match conclude(offer, self.membership.as_deref(), fixed, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated), None),
                     Err(reason) => {

@@ -14,7 +14,7 @@ use punctual_wire::{RejectReason, SeqNo};
 
 use crate::chance::Chance;
 use crate::config::Config;
-use crate::connection::crypt::{Crypt, Opening, Sealing, Suite};
+use crate::crypt::{Crypt, Opening, Sealing, Suite};
 use crate::encryption::KeyState;
 
 /// The initiator's offer: a key, and the key message for the peer.

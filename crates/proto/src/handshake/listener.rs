@@ -88,7 +88,12 @@ impl Proposal {
     ) -> Result<(Handshake, Negotiated), RejectReason> {
         // Both directions begin with the caller's number: a libsrt caller requires it.
         let isn = self.conclusion.isn;
-        let fixed = FixedPart::new(&self.conclusion, isn, self.base, path.mss(config));
+        let fixed = FixedPart::new(
+            &self.conclusion,
+            isn,
+            self.base,
+            path.mss(config.mss(), config.payload_size()),
+        );
         let (mut answer, mut negotiated) = self.request.accept(fixed, config, tools)?;
         match (self.request.group(), membership) {
             (None, None) => {}

@@ -22,7 +22,7 @@ pub(crate) use self::repetition::REPEAT;
 use self::repetition::Repetition;
 use self::terms::FixedPart;
 use crate::config::Config;
-use crate::connection::crypt::Crypt;
+use crate::crypt::Crypt;
 use crate::error::CloseReason;
 use crate::event::ConnectionInfo;
 use crate::filter::Fec;

@@ -323,7 +323,12 @@ impl Rendezvous {
         let fixed = FixedPart {
             // Each end has its own cookie.
             cookie: self.cookie ^ handshake.cookie,
-            ..FixedPart::new(handshake, self.isn, base, path.mss(config))
+            ..FixedPart::new(
+                handshake,
+                self.isn,
+                base,
+                path.mss(config.mss(), config.payload_size()),
+            )
         };
         match self.peer.as_mut().map(|peer| &mut peer.role) {
             Some(Role::Initiator(offer)) if next == Connected => {

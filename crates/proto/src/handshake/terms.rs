@@ -15,7 +15,7 @@ use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
 use super::{Latency, MAX_MSS, NakStyle, Negotiated, PeerFeatures};
 use crate::chance::Chance;
 use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm, Transmission};
-use crate::connection::crypt::Crypt;
+use crate::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
 use crate::group_offer::GroupOffer;
 use crate::handshake::derivation::KeyDerivation;
@@ -572,7 +572,7 @@ fn millis(duration: Duration) -> u16 {
 
 /// The MSS that this end offers for `path`.
 pub(crate) fn wire_mss(config: &Config, path: &Path) -> u32 {
-    u32::try_from(path.mss(config)).unwrap_or(MAX_MSS)
+    u32::try_from(path.mss(config.mss(), config.payload_size())).unwrap_or(MAX_MSS)
 }
 
 pub(crate) fn wire_window(config: &Config) -> u32 {

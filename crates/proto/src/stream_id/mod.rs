@@ -12,8 +12,10 @@ use std::fmt;
 use thiserror::Error;
 
 pub use self::raw::RawStreamId;
-use crate::config::Config;
 use punctual_wire::RejectReason;
+
+/// The length of the longest stream ID, bytes.
+pub(crate) const MAX_LEN: usize = 512;
 
 /// The contents of a stream ID of any form.
 ///
@@ -269,7 +271,7 @@ impl StreamId {
             seen.push(key);
             text.extend([key, "=", value]);
         }
-        if text.len() > Config::MAX_STREAM_ID {
+        if text.len() > MAX_LEN {
             return Err(StreamIdError::TooLong(text.len()));
         }
         Ok(text)

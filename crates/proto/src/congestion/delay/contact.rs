@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use crate::connection::recv::ack::ACK_PERIOD;
+use crate::report_times::ACK_PERIOD;
 
 /// Beyond the bound of the round trip, packets are in the network no more.
 const MARGIN: Duration = Duration::from_millis(20);

@@ -38,9 +38,9 @@ use self::reported_capacity::Capacity;
 use self::rivals::{Others, PathView, Rivals};
 use self::solo::Solo;
 use self::start::SlowStart;
-use super::{CongestionControl, PathState};
 use crate::config::{Config, RatePolicy};
-use crate::connection::recv::ack::ACK_PERIOD;
+use crate::policy::congestion::{CongestionControl, PathState};
+use crate::report_times::ACK_PERIOD;
 use crate::wake_up::WakeUp;
 
 /// Sends at the rate of the path with a short queue of its own, as one flow of CUBIC beside others

@@ -17,7 +17,6 @@ use punctual_wire::{
 use self::link_side::LinkSide;
 use self::timers::{DueTimers, Scheduling};
 use self::writer::Writer;
-use super::crypt;
 use super::filtering::{Arrival, Filtering};
 use super::final_response::FinalResponse;
 use super::keys::Keys;
@@ -33,6 +32,7 @@ use super::send::{SendHalf, Verdict};
 use super::signals::Signals;
 use super::timer::{Cause, Timer, TimerTable};
 use crate::config::{Config, Transmission};
+use crate::crypt;
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::group::{LinkStatus, LinkTerms};

@@ -6,9 +6,8 @@ use punctual_wire::{AckNo, SeqNo};
 
 use crate::config::{Config, Transmission};
 use crate::handshake::Negotiated;
+use crate::report_times::ACK_PERIOD;
 
-/// Time between full ACKs (draft section 3.2.4).
-pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);
 /// The least number of packets between a full ACK and a light one.
 const LIGHT_ACK_PACKETS: u32 = 64;
 /// A light ACK is sent when packets have filled this fraction of the remaining room. It only keeps

@@ -7,8 +7,8 @@ use super::buffer::{MessagePart, ReceiveBuffer};
 use super::file::FileReceipt;
 use super::group_bypass::GroupBypass;
 use crate::config::Config;
+use crate::connection::recv::messages::Messages;
 use crate::handshake::Negotiated;
-use crate::mode::Messages;
 use crate::path::Path;
 
 /// The way in which received packets become messages of the application.

@@ -5,8 +5,9 @@ use super::buffer::ReceiveBuffer;
 use super::delivery_rate::DeliveryRate;
 use super::pairs::ProbePairs;
 use crate::config::{Config, Transmission};
+use crate::connection::recv::messages::Messages;
+use crate::connection::recv::mode::Mode;
 use crate::handshake::Negotiated;
-use crate::mode::{Messages, Mode};
 use crate::path::Path;
 
 /// Bytes that a packet filter and an authentication tag may take of a full packet.

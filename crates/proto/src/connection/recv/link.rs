@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-use crate::connection::send::PROBE_INTERVAL;
+use crate::probe_pairs::PROBE_INTERVAL;
 
 /// The number of arrivals from which the rate is computed.
 const ARRIVALS: usize = 16;

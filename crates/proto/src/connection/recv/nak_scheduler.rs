@@ -8,17 +8,17 @@ use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
 use super::buffer::ReceiveBuffer;
-use super::nak_policy::{PerPacketNakTimers, SentNak};
+use super::nak_policy::PerPacketNakTimers;
 use super::nak_timers::NakTimers;
 use super::reorder_tolerance::ReorderTolerance;
 use super::timing::Timing;
 use crate::config::{Config, NakAlgorithm, NakTimer, Transmission};
 use crate::filter::Arq;
 use crate::handshake::{NakStyle, Negotiated};
+use crate::policy::nak::SentNak;
+use crate::report_times::periodic_nak_interval;
 use crate::statistics::Statistics;
 
-/// Least time between periodic NAKs (draft section 4.8.2).
-const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
 /// Least time between periodic NAKs of files (libsrt).
 const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);
 /// The period of NAKs begins with the last packet before the loss, but no earlier than this before
@@ -390,12 +390,6 @@ fn nak_timers(config: &Config, negotiated: &Negotiated) -> Option<NakTimers> {
         NakAlgorithm::Custom(factory) => factory.make(),
     };
     Some(NakTimers::new(policy, negotiated.fixed.receive_isn, copies_allowed))
-}
-
-/// The time between periodic NAKs of live streams: half of RTT + 4 RTTVar, 20 ms at least (draft
-/// section 4.8.2).
-pub(crate) fn periodic_nak_interval(rtt: Rtt) -> Duration {
-    (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
 }
 
 #[cfg(test)]

@@ -9,18 +9,12 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
-use super::nak_policy::{FEW_LAST, MissingPackets, NakPolicy, ReceiverView, SentNak};
 use super::nak_scheduler::Missing;
 use super::reordering_estimator::ReorderingEstimator;
 use super::response_time::ResponseTime;
+use crate::policy::nak::{MissingPackets, NakPolicy, ReceiverView, SentNak};
 use crate::statistics::Statistics;
 
-/// The least time beyond a round trip before a retransmission counts as overdue, because of delays
-/// in hosts.
-pub(super) const LEAST_MARGIN: Duration = Duration::from_millis(1);
-/// Bounds of the time between a NAK and its copy, which is a sixteenth of the round trip.
-const LEAST_COPY_SPACING: Duration = Duration::from_micros(500);
-const MOST_COPY_SPACING: Duration = Duration::from_millis(5);
 /// Greatest numbers of runs with a timer, of copies of NAKs that wait, and of copies of one NAK.
 const WAITING: usize = 65_536;
 const COPIES: usize = 256;
@@ -81,21 +75,6 @@ struct Copy {
     made: Instant,
     /// The copies of one NAK share their list.
     list: Arc<LossListBuilder>,
-}
-
-/// The time between a NAK and its copy.
-pub(super) fn copy_spacing(rtt: Rtt) -> Duration {
-    (rtt.smoothed / 16).clamp(LEAST_COPY_SPACING, MOST_COPY_SPACING)
-}
-
-/// A sender's estimate of the time from a NAK to its repetition.
-pub(crate) fn retransmission_timeout(rtt: Rtt) -> Duration {
-    rtt.smoothed + (rtt.variance * 2).max(LEAST_MARGIN) + copy_spacing(rtt)
-}
-
-/// The time from the last NAK that can be answered in time to its last copy but one.
-pub(crate) fn last_nak_copies(rtt: Rtt) -> Duration {
-    copy_spacing(rtt) * (FEW_LAST - 1)
 }
 
 impl NakTimers {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_wire::SeqNo;
 
-use crate::connection::windowed_ratio::{WINDOW, WindowedRatio};
+use crate::windowed_ratio::{WINDOW, WindowedRatio};
 
 /// The greatest of the last samples counts: of this number up to twice this number.
 const SAMPLES: u32 = 32;

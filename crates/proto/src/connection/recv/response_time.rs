@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use punctual_rtt::Rtt;
 
+use crate::report_times::LEAST_MARGIN;
+
 /// The share of retransmissions that may arrive after the timeout; each of them is sent twice.
 const LATER: f64 = 0.01;
 /// With each retransmission the estimate moves by this fraction of the round trip, times `LATER` or
@@ -42,7 +44,7 @@ impl ResponseTime {
 
 /// The timeout before the first retransmissions, and the greatest one.
 fn longest(rtt: Rtt) -> Duration {
-    rtt.smoothed + (rtt.variance * 4).max(super::nak_timers::LEAST_MARGIN)
+    rtt.smoothed + (rtt.variance * 4).max(LEAST_MARGIN)
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
 
-use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use crate::config::LOSS_TARGET;
 use crate::congestion::PathDelay;
-use crate::connection::recv::periodic_nak_interval;
-use crate::connection::windowed_ratio::WindowedRatio;
+use crate::policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
+use crate::report_times::periodic_nak_interval;
+use crate::windowed_ratio::WindowedRatio;
 
 /// The margin for the error of this end's estimate of the peer's delivery time.
 const LATE: Duration = Duration::from_millis(2);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-use crate::connection::recv::ack::ACK_PERIOD;
+use crate::report_times::ACK_PERIOD;
 
 /// The packets that have arrived at a peer of another implementation, and the round trips that its
 /// NAKs measure.

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_rtt::Rtt;
-use punctual_units::{Bitrate, Instant};
+use punctual_units::Instant;
 use punctual_wire::{
     Ack, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
 };
@@ -50,18 +50,17 @@ use self::returned_losses::ReturnedLosses;
 use self::room_wait::RoomWait;
 use self::timeout::Timeout;
 use crate::config::Config;
-use crate::congestion::{Controller, PathState};
-use crate::connection::crypt::Crypt;
+use crate::congestion::Controller;
 use crate::connection::output::timestamp;
+use crate::crypt::Crypt;
 use crate::event::SendOptions;
 use crate::filter::SendFilter;
 use crate::group::GroupMessage;
 use crate::handshake::Negotiated;
+use crate::policy::congestion::PathState;
+use crate::probe_pairs::{PROBE_INTERVAL, capacity};
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
-
-/// A packet whose number is divisible by this starts a probe pair.
-pub(crate) const PROBE_INTERVAL: u32 = 16;
 
 /// The verdict on an ACK or a NAK: whether an honest peer can have sent it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -690,9 +689,4 @@ impl SendHalf {
 /// The rates of the stream that limit retransmissions.
 fn rates(control: &Controller) -> Rates {
     Rates { input: control.input(), limit: control.get().max_bandwidth() }
-}
-
-/// The bit rate of `packets_per_sec` packets of full size.
-pub(crate) fn capacity(packets_per_sec: u32, mss: usize) -> Bitrate {
-    Bitrate::from_bytes_per_sec(u64::from(packets_per_sec) * mss as u64)
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::deadline::Deadline;
-use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
+use crate::policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 
 /// The retransmission policy of a stream of bytes with a playout point: that of live streams, whose
 /// deadline is the playout point, but it gives up no packet. The share of packets that may arrive

@@ -11,14 +11,14 @@ use super::buffer::SendBuffer;
 use super::mode::{LossRecovery, SendMode};
 use super::redundant_retransmits::RedundantRetransmits;
 use super::repeats::{RepeatLimit, StreamRates};
-use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use super::retransmit_timer::RetransmitTimer;
 use crate::config::Config;
-use crate::connection::recv::{last_nak_copies, periodic_nak_interval, retransmission_timeout};
-use crate::connection::windowed_ratio::WindowedRatio;
 use crate::handshake::Negotiated;
+use crate::policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
+use crate::report_times::{last_nak_copies, periodic_nak_interval, retransmission_timeout};
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
+use crate::windowed_ratio::WindowedRatio;
 
 /// The retransmissions of a connection: the policy, its view of the losses, the copies that it
 /// plans, and the limit of their rate.

@@ -3,21 +3,23 @@
 //! A [`Config`] is always valid: setters with a range return an error for a value outside it. Names
 //! in brackets are libsrt's (`SRTO_…`, lower case).
 
+pub(crate) mod option;
+
 use std::time::Duration;
 
 use punctual_crypto::{KeyLength, Passphrase};
+use punctual_rtt::{BuiltInRtt, RttEstimator};
 use punctual_units::Bitrate;
 
-use crate::congestion::CongestionControl;
-use crate::connection::recv::nak_policy::NakPolicy;
-use crate::connection::rtt::RttAlgorithm;
-use crate::connection::send::retransmit::RetransmitPolicy;
+use self::option::{CONNECTION_OPTIONS, OptionValue, TypedOption, check_change};
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
 use crate::factory::Factory;
 use crate::filter::FilterConfig;
-use crate::option::{CONNECTION_OPTIONS, OptionValue, TypedOption, check_change};
-use crate::stream_id::RawStreamId;
+use crate::policy::congestion::CongestionControl;
+use crate::policy::nak::NakPolicy;
+use crate::policy::retransmit::RetransmitPolicy;
+use crate::stream_id::{self, RawStreamId};
 
 /// The most packets in a buffer of automatic size: enough for 10 Gb/s at a latency of 120 ms.
 const AUTO_BUFFER_PACKETS: usize = 131_072;
@@ -112,6 +114,37 @@ impl CongestionAlgorithm {
         make: impl Fn() -> P + Send + Sync + 'static,
     ) -> Self {
         Self::Custom(Factory::<dyn CongestionControl>::new(move || Box::new(make())))
+    }
+}
+
+/// The estimator of the round-trip time that a connection uses; not in libsrt \[rttestimator\].
+#[derive(Clone, Debug, PartialEq)]
+pub enum RttAlgorithm {
+    /// An estimator of this implementation.
+    BuiltIn(BuiltInRtt),
+    /// An estimator that the factory makes for each connection.
+    Custom(Factory<dyn RttEstimator>),
+}
+
+impl Default for RttAlgorithm {
+    /// The draft's (draft section 4.10).
+    fn default() -> Self {
+        Self::BuiltIn(BuiltInRtt::Draft)
+    }
+}
+
+impl RttAlgorithm {
+    /// The estimator that `make` returns for each connection; the closure holds its parameters.
+    pub fn custom<E: RttEstimator + 'static>(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
+        Self::Custom(Factory::<dyn RttEstimator>::new(move || Box::new(make())))
+    }
+
+    pub(crate) fn build(&self) -> Box<dyn RttEstimator> {
+        match self {
+            // No peer reports a delay: it answers an ACK by an ACKACK at once.
+            Self::BuiltIn(estimator) => estimator.build(None),
+            Self::Custom(factory) => factory.make(),
+        }
     }
 }
 
@@ -435,7 +468,7 @@ options! { plain {
 
 impl Config {
     /// The length of the longest stream ID, bytes.
-    pub const MAX_STREAM_ID: usize = 512;
+    pub const MAX_STREAM_ID: usize = stream_id::MAX_LEN;
 
     /// The options of libsrt's file profile: a stream of bytes, without drops and without latency
     /// \[transtype\]. For messages of any size, add

@@ -1,11 +1,9 @@
 //! The forms in which the application receives data: live messages of one packet, which the
 //! receiving half delivers itself when they are due; messages of any size; or a stream of bytes.
 
-mod messages;
-
-pub(crate) use self::messages::{Messages, ReassembledMessage};
 use punctual_wire::SeqNo;
 
+use super::messages::Messages;
 use crate::config::{Config, Transmission};
 
 /// The way in which received packets become data for the application.

@@ -1,9 +1,8 @@
 use super::{AppliesTo, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption};
 use crate::config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakTimer, RatePolicy,
-    RetransmitAlgorithm, RetransmitBandwidth, Transmission,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, Transmission,
 };
-use crate::connection::rtt::RttAlgorithm;
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
 use punctual_crypto::KeyLength;

@@ -1,0 +1,6 @@
+//! The decisions that an application may replace by its own: a trait for each, with what it is told.
+//! The trait of round-trip times is that of the crate `punctual-rtt`.
+
+pub(crate) mod congestion;
+pub(crate) mod nak;
+pub(crate) mod retransmit;
