@@ -7,13 +7,13 @@ use punctual_crypto::{CipherMode, KeyLength};
 use punctual_units::Instant;
 use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
-use crate::config::Transmission;
 use crate::encryption::KeyState;
 use crate::error::{CloseReason, PeerError};
 use crate::group_offer::GroupOffer;
 use crate::ids::{ConnectionId, IncomingId};
 use crate::path::PathId;
 use crate::stream_id::RawStreamId;
+use crate::transmission::Transmission;
 
 /// An event that the application should know of or react to.
 #[derive(Clone, Debug)]

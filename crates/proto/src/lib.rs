@@ -105,6 +105,7 @@ mod seq_run;
 mod seq_set;
 mod statistics;
 mod stream_id;
+mod transmission;
 mod wake_up;
 mod windowed_ratio;
 
@@ -113,7 +114,7 @@ pub use config::option::{
 };
 pub use config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakAlgorithm, NakTimer, RatePolicy,
-    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, Transmission,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm,
 };
 pub use connection::recv::nak_policy::PerPacketNakTimers;
 pub use connection::send::deadline::Deadline;
@@ -143,4 +144,5 @@ pub use punctual_rtt::{BuiltInRtt, ClassicRtt, PacketNumber, Rtt, RttEstimator, 
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
 pub use stream_id::{AccessMode, ContentType, RawStreamId, StreamId, StreamIdError};
+pub use transmission::Transmission;
 pub use wake_up::WakeUp;

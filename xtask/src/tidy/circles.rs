@@ -54,6 +54,59 @@ fn circles_of_importing_files_do_not_grow() {
     assert!(problems.is_empty(), "\n{problems}");
 }
 
+/// The protocol's floors, from the ground up: a file imports those of its own floor and of lower
+/// ones.
+const FLOORS: &[&[&str]] = &[
+    &[
+        "chance",
+        "encryption",
+        "error",
+        "event",
+        "framing",
+        "group_offer",
+        "ids",
+        "path",
+        "seq_ring",
+        "seq_run",
+        "seq_set",
+        "statistics",
+        "stream_id",
+        "transmission",
+        "wake_up",
+    ],
+    &["pace", "probe_pairs", "report_times", "windowed_ratio"],
+    &["filter"],
+    &["factory", "policy"],
+    &["config"],
+    &["crypt"],
+    &["handshake"],
+    &["congestion"],
+    &["group"],
+    &["connection"],
+    &["endpoint"],
+    &["group_driver"],
+];
+
+/// The imports that go up: a congestion control gets the connection's options when they change.
+const UP: &[(&str, &str)] = &[("policy/congestion", "config")];
+
+#[test]
+fn the_protocol_imports_nothing_from_a_higher_floor() {
+    let floor_of = |module: &Module| {
+        let found = FLOORS.iter().position(|floor| floor.contains(&module[0].as_str()));
+        found.unwrap_or_else(|| panic!("{} has no floor", title(module)))
+    };
+    let imports = &crates()["proto"];
+    let within = imports.iter().filter(|(module, _)| !module.is_empty());
+    let all = within.flat_map(|(module, targets)| targets.iter().map(move |it| (module, it)));
+    let up: Vec<_> = all
+        .filter(|(module, target)| floor_of(module) < floor_of(target))
+        .map(|(module, target)| (title(module), title(target)))
+        .collect();
+    let allowed: Vec<_> = UP.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+    assert_eq!(up, allowed);
+}
+
 fn title(module: &Module) -> String {
     if module.is_empty() { "the root".to_owned() } else { module.join("/") }
 }

@@ -20,6 +20,7 @@ use crate::policy::congestion::CongestionControl;
 use crate::policy::nak::NakPolicy;
 use crate::policy::retransmit::RetransmitPolicy;
 use crate::stream_id::{self, RawStreamId};
+use crate::transmission::Transmission;
 
 /// The most packets in a buffer of automatic size: enough for 10 Gb/s at a latency of 120 ms.
 const AUTO_BUFFER_PACKETS: usize = 131_072;
@@ -79,18 +80,6 @@ impl NakAlgorithm {
     pub fn custom<P: NakPolicy + 'static>(make: impl Fn() -> P + Send + Sync + 'static) -> Self {
         Self::Custom(Factory::<dyn NakPolicy>::new(move || Box::new(make())))
     }
-}
-
-/// The kind of data of a connection, on which both ends must agree \[congestion\].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Transmission {
-    /// Live messages of one packet each, delivered at their time (congestion "live", messages).
-    #[default]
-    Live,
-    /// Messages of any size, each delivered whole or not at all (congestion "file", messages).
-    Messages,
-    /// A stream of bytes (congestion "file", no messages).
-    Stream,
 }
 
 /// The congestion control of files and byte streams; live mode has its own \[ratecontrol\].

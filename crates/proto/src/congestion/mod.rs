@@ -17,10 +17,11 @@ use self::file::FileControl;
 use self::live::LiveControl;
 pub(crate) use self::path_delay::PathDelay;
 use crate::chance::Chance;
-use crate::config::{Config, CongestionAlgorithm, Transmission};
+use crate::config::{Config, CongestionAlgorithm};
 use crate::handshake::Negotiated;
 use crate::pace::Pace;
 use crate::policy::congestion::CongestionControl;
+use crate::transmission::Transmission;
 use crate::wake_up::WakeUp;
 
 /// The congestion control of a connection. That of live streams has more inputs: the messages that

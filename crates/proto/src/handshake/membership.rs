@@ -1,4 +1,4 @@
-//! Links of groups in handshakes: what a connection that becomes a link gets from its group in place
+//! Links of groups in handshakes: the values that a connection gets from its group in place of those
 //! of its own handshake.
 
 use std::time::Duration;

@@ -14,7 +14,7 @@ use punctual_wire::{
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
 use super::{Latency, MAX_MSS, NakStyle, Negotiated, PeerFeatures};
 use crate::chance::Chance;
-use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm, Transmission};
+use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm};
 use crate::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
 use crate::group_offer::GroupOffer;
@@ -22,6 +22,7 @@ use crate::handshake::derivation::KeyDerivation;
 use crate::ids::IncomingId;
 use crate::path::Path;
 use crate::stream_id::RawStreamId;
+use crate::transmission::Transmission;
 
 /// The version that this implementation announces: 1.5.5, whose live mode it implements.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;

@@ -1,5 +1,5 @@
-//! The decisions that an application may replace by its own: a trait for each, with what it is told.
-//! The trait of round-trip times is that of the crate `punctual-rtt`.
+//! The decisions that an application may replace by its own: a trait for each, with the facts that
+//! it gets. The trait of round-trip times is that of the crate `punctual-rtt`.
 
 pub(crate) mod congestion;
 pub(crate) mod nak;

@@ -217,7 +217,8 @@ mod tests {
     use punctual_units::Bitrate;
 
     use super::*;
-    use crate::config::{BufferSize, MaxBandwidth, RetransmitAlgorithm, Transmission};
+    use crate::config::{BufferSize, MaxBandwidth, RetransmitAlgorithm};
+    use crate::transmission::Transmission;
 
     #[test]
     fn every_option_can_be_read_and_set_to_the_value_that_was_read() {

@@ -1,10 +1,11 @@
 use super::{AppliesTo, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption};
 use crate::config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakTimer, RatePolicy,
-    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, Transmission,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm,
 };
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
+use crate::transmission::Transmission;
 use punctual_crypto::KeyLength;
 use punctual_rtt::BuiltInRtt;
 use punctual_units::Bitrate;

@@ -31,7 +31,7 @@ use super::rtt::RttTracker;
 use super::send::{SendHalf, Verdict};
 use super::signals::Signals;
 use super::timer::{Cause, Timer, TimerTable};
-use crate::config::{Config, Transmission};
+use crate::config::Config;
 use crate::crypt;
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
@@ -40,6 +40,7 @@ use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
 use crate::stream_id::RawStreamId;
+use crate::transmission::Transmission;
 
 /// An established connection, from the end of the handshake until it is released.
 #[derive(Debug)]

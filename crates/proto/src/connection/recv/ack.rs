@@ -4,9 +4,10 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::{AckNo, SeqNo};
 
-use crate::config::{Config, Transmission};
+use crate::config::Config;
 use crate::handshake::Negotiated;
 use crate::report_times::ACK_PERIOD;
+use crate::transmission::Transmission;
 
 /// The least number of packets between a full ACK and a light one.
 const LIGHT_ACK_PACKETS: u32 = 64;

@@ -4,11 +4,12 @@ use punctual_wire::{DataHeader, SeqNo};
 use super::buffer::ReceiveBuffer;
 use super::delivery_rate::DeliveryRate;
 use super::pairs::ProbePairs;
-use crate::config::{Config, Transmission};
+use crate::config::Config;
 use crate::connection::recv::messages::Messages;
 use crate::connection::recv::mode::Mode;
 use crate::handshake::Negotiated;
 use crate::path::Path;
+use crate::transmission::Transmission;
 
 /// Bytes that a packet filter and an authentication tag may take of a full packet.
 const EXTRAS: usize = 20;

@@ -4,7 +4,8 @@
 use punctual_wire::SeqNo;
 
 use super::messages::Messages;
-use crate::config::{Config, Transmission};
+use crate::config::Config;
+use crate::transmission::Transmission;
 
 /// The way in which received packets become data for the application.
 #[derive(Debug)]

@@ -12,12 +12,13 @@ use super::nak_policy::PerPacketNakTimers;
 use super::nak_timers::NakTimers;
 use super::reorder_tolerance::ReorderTolerance;
 use super::timing::Timing;
-use crate::config::{Config, NakAlgorithm, NakTimer, Transmission};
+use crate::config::{Config, NakAlgorithm, NakTimer};
 use crate::filter::Arq;
 use crate::handshake::{NakStyle, Negotiated};
 use crate::policy::nak::SentNak;
 use crate::report_times::periodic_nak_interval;
 use crate::statistics::Statistics;
+use crate::transmission::Transmission;
 
 /// Least time between periodic NAKs of files (libsrt).
 const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);

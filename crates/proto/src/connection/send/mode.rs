@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::config::{Config, Transmission};
+use crate::config::Config;
 use crate::filter::Arq;
 use crate::handshake::Negotiated;
+use crate::transmission::Transmission;
 
 /// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
 const LEAST_DROP_AGE: Duration = Duration::from_secs(1);

@@ -6,9 +6,10 @@ use punctual_units::Instant;
 use punctual_wire::{AckArrivals, AckRates, SeqNo};
 
 use super::inferred_arrivals::InferredArrivals;
-use crate::config::{Config, Transmission};
+use crate::config::Config;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
+use crate::transmission::Transmission;
 
 /// Packets that the peer must have acknowledged before its delivery rate counts. libsrt takes the
 /// median of the last 16 intervals between packets and begins with 16 intervals of a second each,
