@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Problem, UriError, ValueError};
-use crate::key::{Effect, Key, apply_query, find};
+use crate::error::ValueError;
+use crate::key::{Effect, Key, find};
 use crate::limits::{self, Limited, Limits};
-use crate::parts::{Parts, parse_query, percent_decode};
-use crate::redact::redacted;
 
 /// A file that is read or written.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -30,31 +28,6 @@ impl Limited for FileTarget {
 impl From<PathBuf> for FileTarget {
     fn from(path: PathBuf) -> Self {
         Self { path, ..Self::default() }
-    }
-}
-
-impl FileTarget {
-    /// Checks `rest`, the part of `text` after `file://`.
-    pub(crate) fn new(text: &str, rest: &str) -> Result<Self, UriError> {
-        let error = |problem| UriError { uri: redacted(text), problem };
-        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let path = percent_decode(path)
-            .map_err(|_| error(Problem::BadPercent { text: redacted(path) }))?;
-        if !query.is_empty() && !query.contains('=') {
-            return Err(error(Problem::Mode(
-                "a `?` in a file URI begins its keys; the `?` of a file's name is written `%3F`",
-            )));
-        }
-        let query = parse_query(query).map_err(error)?;
-        let parts = Parts { text, host: String::new(), port: None, query };
-        let mut target = Self::from(PathBuf::from(path));
-        apply_query(FILE_KEYS, &parts, &mut target)?;
-        if !target.grows && (target.marker.is_some() || target.limits.max_idle.is_some()) {
-            return Err(error(Problem::Mode(
-                "`maxidle` and `marker` end the wait for more of a file: add `grow=wait`",
-            )));
-        }
-        Ok(target)
     }
 }
 
@@ -109,7 +82,7 @@ mod tests {
     use super::*;
 
     fn parse(rest: &str) -> Result<FileTarget, String> {
-        FileTarget::new(rest, rest).map_err(|error| error.to_string())
+        crate::targets::file(rest, rest).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -27,14 +27,18 @@ mod key;
 mod limits;
 mod options;
 mod parts;
+mod place;
+mod query;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "quic")]
 mod quic_messages;
 mod redact;
+mod secrets;
 mod srt;
 mod srt_keys;
 mod suggest;
+mod targets;
 mod tcp;
 mod topic;
 mod udp;
@@ -47,8 +51,10 @@ pub use error::UriError;
 pub use file::FileTarget;
 pub use limits::Limits;
 pub use options::{OptionStatus, UriOption, options};
-pub use redact::{redacted, redacted_line, redacted_stream_id, redacted_words};
-pub use srt::{Mode, SrtTarget, set_option};
+pub use redact::{redacted, redacted_line, redacted_words};
+pub use secrets::redacted_stream_id;
+pub use srt::{SrtTarget, set_option};
+pub use srt_keys::Mode;
 pub use suggest::did_you_mean;
 pub use tcp::TcpTarget;
 pub use topic::topic;
@@ -119,7 +125,7 @@ impl Uri {
             None => Target::File(PathBuf::from(text).into()),
             Some((scheme, rest)) => match scheme.to_lowercase().as_str() {
                 "file" if rest == "con" => Target::Stdio,
-                "file" => Target::File(FileTarget::new(text, rest)?),
+                "file" => Target::File(targets::file(text, rest)?),
                 "quic" => Target::Quic(Box::new(bare_quic(&Parts::parse(text, rest)?)?)),
                 "srt" => {
                     let parts = Parts::parse(text, rest)?.with_defaults(defaults);
@@ -129,9 +135,9 @@ impl Uri {
                     let parts = Parts::parse(text, rest)?.with_defaults(defaults);
                     Target::Srt(Box::new(over_quic(&parts)?))
                 }
-                "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
-                "rtp" => Target::Udp(UdpTarget::rtp(&Parts::parse(text, rest)?)?),
-                "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
+                "tcp" => Target::Tcp(targets::tcp(&Parts::parse(text, rest)?)?),
+                "rtp" => Target::Udp(targets::rtp(&Parts::parse(text, rest)?)?),
+                "udp" => Target::Udp(targets::udp(&Parts::parse(text, rest)?)?),
                 other if FOREIGN.contains(&other) => {
                     return Err(error(Problem::Foreign { scheme: other.to_owned() }));
                 }
@@ -166,7 +172,7 @@ impl fmt::Display for Uri {
 ///
 /// The text has another form, or a port outside 1 to 65535.
 pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
-    parts::split_host_port(text).map_err(|problem| UriError { uri: redacted(text), problem })
+    place::split_host_port(text).map_err(|problem| UriError { uri: redacted(text), problem })
 }
 
 /// Schemes of live streams that FFmpeg has.
@@ -187,7 +193,7 @@ fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
 
 #[cfg(feature = "quic")]
 fn bare_quic(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
-    quic_messages::target(parts)
+    targets::quic_messages(parts)
 }
 
 #[cfg(not(feature = "quic"))]

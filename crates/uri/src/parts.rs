@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use crate::error::{Problem, UriError};
-use crate::redact::{is_secret, redacted, shown_key};
+use crate::place::split_host_port;
+use crate::redact::{is_secret, redacted};
+use crate::secrets::shown_key;
 
 /// The parts of `scheme://host:port?key=value&…`.
 #[derive(Debug, Eq, PartialEq)]
@@ -87,40 +89,6 @@ impl<'a> Parts<'a> {
     pub(crate) fn required_port(&self) -> Result<u16, UriError> {
         self.port.filter(|port| *port != 0).ok_or_else(|| self.error(Problem::NoPort))
     }
-}
-
-/// Splits `host:port`, `[v6]:port`, `:port` or `host`.
-pub(crate) fn split_host_port(place: &str) -> Result<(&str, Option<u16>), Problem> {
-    if place.contains('/') {
-        let hint = "the address of a stream has no path; stream names go into `streamid`";
-        return Err(Problem::BadHost { host: redacted(place), hint });
-    }
-    let (host, port) = if let Some(bracketed) = place.strip_prefix('[') {
-        let (host, rest) = bracketed
-            .split_once(']')
-            .ok_or_else(|| Problem::BadHost { host: redacted(place), hint: "`]` is missing" })?;
-        match rest.strip_prefix(':') {
-            Some(port) => (host, Some(port)),
-            None if rest.is_empty() => (host, None),
-            None => {
-                let hint = "after `]` comes `:` and the port";
-                return Err(Problem::BadHost { host: redacted(place), hint });
-            }
-        }
-    } else {
-        match place.rsplit_once(':') {
-            Some((host, _)) if host.contains(':') => {
-                let hint = "an IPv6 address is written in brackets: `[::1]:4200`";
-                return Err(Problem::BadHost { host: redacted(place), hint });
-            }
-            Some((host, port)) => (host, Some(port)),
-            None => (place, None),
-        }
-    };
-    let port = port
-        .map(|port| port.parse().map_err(|_| Problem::BadPort { port: redacted(port) }))
-        .transpose()?;
-    Ok((host, port))
 }
 
 /// The keys and decoded values of `key=value&…`, in their order.

@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use crate::certificate_files::CertificateFiles;
 use crate::error::{Problem, ValueError};
 use crate::key::{Effect, Key, number, switch};
+use crate::place::is_wildcard;
 
 type Done = Result<(), ValueError>;
 
@@ -274,7 +275,7 @@ fn logs_keys() -> Option<String> {
 
 /// A self-signed certificate for `localhost` and the host.
 fn self_signed(host: &str) -> Result<Identity, Problem> {
-    let is_name = !host.is_empty() && !crate::srt::is_wildcard(host);
+    let is_name = !host.is_empty() && !is_wildcard(host);
     let names: Vec<&str> = std::iter::once("localhost").chain(is_name.then_some(host)).collect();
     Identity::self_signed(&names)
         .map_err(|error| Problem::Certificate { keys: "cert", fault: error.to_string() })

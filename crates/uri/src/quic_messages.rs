@@ -1,21 +1,15 @@
 //! `quic://host:port?…`: messages over QUIC without SRT.
 
-use std::sync::Arc;
+use punctual::quic::Protocol;
 
-use punctual::Carriage;
-use punctual::quic::{CongestionControl, MESSAGE_PROTOCOLS, Protocol};
-
-use crate::QuicTarget;
-use crate::error::{Problem, UriError, ValueError};
-use crate::key::{Effect, Key, apply_query, find, names, switch, unknown_among};
-use crate::parts::Parts;
-use crate::quic::{QUIC_KEYS, QuicKeys};
+use crate::error::ValueError;
+use crate::key::{Effect, Key, switch};
 
 /// The values of the keys of `quic://` alone.
 #[derive(Default)]
 pub(crate) struct MessageKeys {
-    listen: Option<bool>,
-    carry: Option<Protocol>,
+    pub(crate) listen: Option<bool>,
+    pub(crate) carry: Option<Protocol>,
 }
 
 /// The keys of `quic://` alone.
@@ -51,44 +45,12 @@ pub(crate) const MESSAGE_KEYS: &[Key<MessageKeys>] = &[
     ),
 ];
 
-/// Checks the parts of a `quic://` URI.
-pub(crate) fn target(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
-    let port = parts.required_port()?;
-    let [quic_parts, own_parts] = parts.split_query(|key| find(QUIC_KEYS, key).is_some());
-    if let Some((key, _)) =
-        own_parts.query.iter().find(|(key, _)| find(MESSAGE_KEYS, key).is_none())
-    {
-        let all = names(MESSAGE_KEYS).chain(names(QUIC_KEYS));
-        return Err(parts.error(unknown_among(all, key)));
-    }
-    let (mut quic, mut own) = (QuicKeys::default(), MessageKeys::default());
-    apply_query(QUIC_KEYS, &quic_parts, &mut quic)?;
-    apply_query(MESSAGE_KEYS, &own_parts, &mut own)?;
-    let quic = quic.with_default_congestion(DEFAULT_CONGESTION);
-    let host = parts.host.clone();
-    let listen = own.listen.unwrap_or(host.is_empty());
-    if host.is_empty() && !listen {
-        let hint = "`listen=0` needs one to call: `quic://host:443`";
-        return Err(parts.error(Problem::NoHost(hint)));
-    }
-    let config = match (listen, own.carry) {
-        (true, None) => quic.listener(&host, MESSAGE_PROTOCOLS),
-        (true, Some(protocol)) => quic.listener(&host, &[protocol]),
-        (false, carry) => quic.caller(&host, &[carry.unwrap_or(Protocol::Datagrams)]),
-    };
-    let (config, warnings) = config.map_err(|problem| parts.error(problem))?;
-    let carriage = Carriage::Quic(Arc::new(config));
-    let port_config = punctual::PortConfig { carriage, ..Default::default() };
-    Ok(QuicTarget { host, port, listen, port_config, warnings })
-}
-
-/// The default of `quiccc`: nothing else limits the rate of bare messages.
-const DEFAULT_CONGESTION: CongestionControl = CongestionControl::Bbr;
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Target, Uri};
+    use punctual::Carriage;
+    use punctual::quic::CongestionControl;
+
+    use crate::{QuicTarget, Target, Uri};
 
     fn parsed(rest: &str) -> QuicTarget {
         match format!("quic://{rest}").parse::<Uri>().unwrap().target {

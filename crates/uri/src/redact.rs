@@ -1,9 +1,10 @@
 //! Redaction of URIs for messages and logs: no passphrase is shown, even under a misspelt key.
 
-use strsim::osa_distance;
-
 use crate::file::FILE_KEYS;
 use crate::key::Key;
+use crate::secrets::{
+    is_stream_id, mentions_passphrase, redacted_place, redacted_stream_id, shown_key,
+};
 use crate::srt_keys::SRT_KEYS;
 use crate::tcp::TCP_KEYS;
 use crate::udp::UDP_KEYS;
@@ -13,10 +14,10 @@ use crate::udp::UDP_KEYS;
 pub fn redacted(text: &str) -> String {
     let shown = match text.split_once('?') {
         // Without a `?`, the whole text is a query, or no URI.
-        None => redact_place(text),
+        None => redacted_place(text),
         Some((place, query)) => {
             let pairs: Vec<String> = query.split('&').map(redact_pair).collect();
-            format!("{}?{}", redact_place(place), pairs.join("&"))
+            format!("{}?{}", redacted_place(place), pairs.join("&"))
         }
     };
     punctual_units::one_line(&shown).into_owned()
@@ -35,92 +36,12 @@ pub fn redacted_line(text: &str) -> String {
     if mentions_passphrase(text) { redacted(text) } else { text.to_owned() }
 }
 
-/// A stream ID without possible secrets: the session (`s`) of the form `#!::u=…,s=…`, the password
-/// after `publish:path:user:`, and values with the names of secrets, as in `live/one?token=…`.
-pub fn redacted_stream_id(text: &str) -> String {
-    let mut fields = text.splitn(4, ':');
-    if let (Some("publish" | "read" | "play" | "request"), Some(path), Some(user), Some(_)) =
-        (fields.next(), fields.next(), fields.next(), fields.next())
-    {
-        let action = text.split(':').next().unwrap_or_default();
-        return format!("{action}:{path}:{user}:…");
-    }
-    let is_structured = text.starts_with("#!:");
-    let is_end = |c: char| matches!(c, ',' | ';' | '?' | '&' | '{' | '}') || c.is_whitespace();
-    let mut shown = String::new();
-    for part in text.split_inclusive(is_end) {
-        let end = part.char_indices().next_back().filter(|(_, last)| is_end(*last));
-        let (pair, end) = part.split_at(end.map_or(part.len(), |(at, _)| at));
-        match pair.split_once('=') {
-            Some((name, value)) if !value.is_empty() && names_secret(name, is_structured) => {
-                shown += name;
-                shown += "=…";
-            }
-            _ => shown += pair,
-        }
-        shown += end;
-    }
-    shown
-}
-
-/// Whether a part of a stream ID with this name is a secret.
-fn names_secret(name: &str, is_structured: bool) -> bool {
-    // The first part of a structured ID begins with `#!::`.
-    let name = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
-    (is_structured && name == "s")
-        || looks_secret(&name)
-        || ["token", "key", "sig", "sign", "signature", "auth", "jwt"]
-            .iter()
-            .any(|secret| name == *secret || name.ends_with(&format!("_{secret}")))
-}
-
 /// Whether the value of this key, as written, must not be shown: that of the passphrase, that of
 /// any unknown key, and that of `key`, which is a file of QUIC, but may be taken for the
 /// passphrase.
 pub(crate) fn is_secret(key: &str) -> bool {
     let lower = key.to_lowercase();
     matches!(lower.as_str(), "passphrase" | "key") || !is_known(&lower)
-}
-
-/// A key without characters that no name has: a value may follow them.
-pub(crate) fn shown_key(key: &str) -> String {
-    match key.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
-        None => key.to_owned(),
-        Some(end) => format!("{}…", &key[..end]),
-    }
-}
-
-/// Whether this is the key of the stream ID.
-pub(crate) fn is_stream_id(key: &str) -> bool {
-    ["streamid", "srt_streamid"].contains(&key.to_lowercase().as_str())
-}
-
-/// Whether a text contains a word that looks like the key of a passphrase.
-pub(crate) fn mentions_passphrase(text: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric()).any(looks_secret)
-}
-
-/// Redacts the part before the `?`: a scheme, a host and a port, or pairs of keys and values if the
-/// `?` is missing.
-fn redact_place(place: &str) -> String {
-    let (scheme, rest) = match place.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), place),
-    };
-    // FFmpeg and VLC write `@` before a multicast group.
-    let rest = match rest.split_once('@') {
-        Some((user, host)) if user.contains(':') => format!("…@{host}"),
-        _ => rest.to_owned(),
-    };
-    let pair = |pair: &str| {
-        let ends = pair.match_indices(['=', ':']).map(|(at, _)| at);
-        let mut secret = ends.filter(|at| {
-            let word = pair[..*at].trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
-            word.is_some_and(looks_secret) && at + 1 < pair.len()
-        });
-        secret.next().map_or_else(|| pair.to_owned(), |at| format!("{}…", &pair[..=at]))
-    };
-    scheme + &rest.split('&').map(pair).collect::<Vec<_>>().join("&")
 }
 
 fn redact_pair(pair: &str) -> String {
@@ -151,14 +72,6 @@ pub(crate) fn is_known(key: &str) -> bool {
         return true;
     }
     has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key) || has(FILE_KEYS, key)
-}
-
-/// Whether a word is `passphrase`, an abbreviation of it, or similar.
-fn looks_secret(word: &str) -> bool {
-    let lower = word.to_lowercase();
-    lower.starts_with("pass")
-        || ["pwd", "pw", "secret"].contains(&lower.as_str())
-        || osa_distance(&lower, "passphrase") <= 3
 }
 
 #[cfg(test)]

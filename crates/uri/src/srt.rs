@@ -10,25 +10,18 @@ use punctual::{Carriage, quic::SRT_PROTOCOLS};
 use punctual::{Config, GroupKind, PortConfig};
 
 use crate::error::{Problem, UriError};
-use crate::key::{apply_one, apply_query, joined};
 #[cfg(feature = "quic")]
-use crate::key::{find, names, unknown_among};
+use crate::key::{find, names};
 use crate::parts::Parts;
+use crate::place::is_wildcard;
+#[cfg(feature = "quic")]
+use crate::query::unknown_among;
+use crate::query::{apply_one, apply_query, joined};
 #[cfg(feature = "quic")]
 use crate::quic::{QUIC_KEYS, QuicKeys};
-use crate::redact::{is_stream_id, redacted};
-use crate::srt_keys::SRT_KEYS;
-
-/// The role of this end in the handshake.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Mode {
-    /// This end calls.
-    Caller,
-    /// This end waits for calls.
-    Listener,
-    /// Both ends call each other.
-    Rendezvous,
-}
+use crate::redact::redacted;
+use crate::secrets::is_stream_id;
+use crate::srt_keys::{Mode, SRT_KEYS, SrtKeys};
 
 /// An SRT peer to call, or a port to listen on.
 #[derive(Clone, Debug)]
@@ -239,22 +232,6 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
     Ok(keys.config)
 }
 
-/// The values of the keys of an `srt://` URI, before the mode is known.
-#[derive(Debug, Default)]
-pub(crate) struct SrtKeys {
-    pub mode: Option<Mode>,
-    pub local_host: Option<String>,
-    pub local_port: Option<u16>,
-    pub group: Option<GroupKind>,
-    pub weight: Option<u16>,
-    pub config: Config,
-    pub port_config: PortConfig,
-    pub payload_size_given: bool,
-    pub listen_timeout: Option<Duration>,
-    pub framing: Option<bool>,
-    pub warnings: Vec<String>,
-}
-
 /// Refuses an empty passphrase, which a script may have read from a variable that is not set: the
 /// stream would not be encrypted. Warns of keys that have no effect without one.
 fn check_encryption(parts: &Parts<'_>, keys: &mut SrtKeys) -> Result<(), UriError> {
@@ -278,10 +255,6 @@ fn check_encryption(parts: &Parts<'_>, keys: &mut SrtKeys) -> Result<(), UriErro
         keys.warnings.push("`streamid` is empty: the listener gets no stream ID".to_owned());
     }
     Ok(())
-}
-
-pub(crate) fn is_wildcard(host: &str) -> bool {
-    host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified())
 }
 
 /// Keys that set several options, or that the meaning of others depends on: they are applied first,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual::{
     AppliesTo, Bitrate, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionValue,
-    PORT_OPTIONS, Transmission,
+    PORT_OPTIONS, PortConfig, Transmission,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in, parse_share,
@@ -14,8 +14,34 @@ use zeroize::Zeroizing;
 
 use crate::error::ValueError;
 use crate::key::{Effect, Key, described, number, switch};
-use crate::parts::split_host_port;
-use crate::srt::{Mode, SrtKeys};
+use crate::place::split_host_port;
+
+/// The role of this end in the handshake.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// This end calls.
+    Caller,
+    /// This end waits for calls.
+    Listener,
+    /// Both ends call each other.
+    Rendezvous,
+}
+
+/// The values of the keys of an `srt://` URI, before the mode is known.
+#[derive(Debug, Default)]
+pub(crate) struct SrtKeys {
+    pub mode: Option<Mode>,
+    pub local_host: Option<String>,
+    pub local_port: Option<u16>,
+    pub group: Option<GroupKind>,
+    pub weight: Option<u16>,
+    pub config: Config,
+    pub port_config: PortConfig,
+    pub payload_size_given: bool,
+    pub listen_timeout: Option<Duration>,
+    pub framing: Option<bool>,
+    pub warnings: Vec<String>,
+}
 
 type Done = Result<(), ValueError>;
 

@@ -4,8 +4,8 @@ use punctual::{
 };
 
 use super::*;
-use crate::key::apply_query;
 use crate::parts::Parts;
+use crate::query::apply_query;
 
 fn apply(query: &str) -> Result<SrtKeys, String> {
     let rest = format!("host:4200?{query}");

@@ -1,9 +1,8 @@
 //! `tcp://host:port?…`: a stream of bytes over TCP.
 
-use crate::error::{Problem, UriError, ValueError};
-use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
+use crate::error::ValueError;
+use crate::key::{Effect, Key, buffer_bytes, number, switch};
 use crate::limits::{self, Limited, Limits};
-use crate::parts::Parts;
 
 /// A TCP peer to connect to, or a port to listen on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -31,25 +30,6 @@ pub struct TcpTarget {
 impl Limited for TcpTarget {
     fn limits(&mut self) -> &mut Limits {
         &mut self.limits
-    }
-}
-
-impl TcpTarget {
-    /// Checks the parts of a `tcp://` URI.
-    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
-        let (host, port) = (parts.host.clone(), parts.required_port()?);
-        let listen = host.is_empty();
-        let mut target = Self { host, port, listen, no_delay: true, ..Self::default() };
-        apply_query(TCP_KEYS, parts, &mut target)?;
-        if target.host.is_empty() && !target.listen {
-            let hint = "`listen=0` needs one to connect to: `tcp://host:5000`";
-            return Err(parts.error(Problem::NoHost(hint)));
-        }
-        if target.listen && target.local_port.is_some() {
-            let hint = "a listener has one port: the one after the host; leave `port` out";
-            return Err(parts.error(Problem::Mode(hint)));
-        }
-        Ok(target)
     }
 }
 
@@ -141,7 +121,8 @@ mod tests {
     use super::*;
 
     fn parse(rest: &str) -> Result<TcpTarget, String> {
-        TcpTarget::new(&Parts::parse(rest, rest).unwrap()).map_err(|error| error.to_string())
+        crate::targets::tcp(&crate::parts::Parts::parse(rest, rest).unwrap())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::error::{Problem, UriError, ValueError};
-use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
-use crate::parts::{Parts, split_host_port};
+use crate::error::ValueError;
+use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::place::split_host_port;
 
 /// A UDP address or port, whose datagrams may be RTP packets. The command decides whether it is a
 /// source or a destination.
@@ -38,24 +38,6 @@ pub struct UdpTarget {
 }
 
 impl UdpTarget {
-    /// Checks the parts of a `udp://` URI.
-    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
-        let port = parts.required_port()?;
-        let mut target = Self { host: parts.host.clone(), port, ..Self::default() };
-        apply_query(UDP_KEYS, parts, &mut target)?;
-        if !target.sources.is_empty() && !target.is_multicast() {
-            return Err(parts.error(Problem::Mode(
-                "`source` selects senders to a multicast group, and the host is not one",
-            )));
-        }
-        Ok(target)
-    }
-
-    /// Checks the parts of an `rtp://` URI.
-    pub(crate) fn rtp(parts: &Parts<'_>) -> Result<Self, UriError> {
-        Ok(Self { rtp: true, ..Self::new(parts)? })
-    }
-
     /// Whether the host is the address of a multicast group.
     pub fn is_multicast(&self) -> bool {
         let address = self.host.split('%').next().unwrap_or(&self.host);
@@ -227,8 +209,8 @@ mod tests {
     use super::*;
 
     fn parse(rest: &str) -> Result<UdpTarget, String> {
-        let parts = Parts::parse(rest, rest).map_err(|error| error.to_string())?;
-        UdpTarget::new(&parts).map_err(|error| error.problem.to_string())
+        let parts = crate::parts::Parts::parse(rest, rest).map_err(|error| error.to_string())?;
+        crate::targets::udp(&parts).map_err(|error| error.problem.to_string())
     }
 
     #[test]

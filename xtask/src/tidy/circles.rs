@@ -30,7 +30,6 @@ const LARGEST: &[(&str, usize)] = &[
     ("sim", 21),
     ("sockets", 7),
     ("testbed", 2),
-    ("uri", 11),
     ("xtask", 2),
 ];
 
