@@ -32,7 +32,7 @@ impl QuicCarry {
     pub(crate) const fn max_payload(self) -> usize {
         match self {
             Self::Datagrams => 1_414,
-            Self::Streams => crate::stream::MAX_FILE_PAYLOAD,
+            Self::Streams => crate::stream::payload::MAX_FILE_PAYLOAD,
         }
     }
 

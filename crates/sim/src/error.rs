@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use crate::world::HostId;
+use crate::ids::HostId;
 
 /// Something that cannot be put into a world.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]

@@ -61,7 +61,9 @@ mod bare_quic;
 mod capture;
 mod clock;
 mod error;
+mod ground;
 mod host;
+mod ids;
 mod machine;
 mod memory;
 mod packet;
@@ -74,7 +76,9 @@ mod world;
 #[cfg(feature = "quic")]
 pub use bare_quic::QuicCarry;
 pub use error::WorldError;
+pub use ground::links::{LinkSample, Passage};
 pub use host::{HostConfig, Lateness};
+pub use ids::{HostId, LinkId, StreamId, TrafficId};
 pub use machine::Carriage;
 pub use punctual_netem::Gate;
 pub use schedule::RateSchedule;
@@ -85,4 +89,4 @@ pub use stream::{
 pub use traffic::{
     Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
 };
-pub use world::{HostId, LinkId, LinkSample, Passage, StreamId, TrafficId, World};
+pub use world::World;

@@ -27,7 +27,6 @@ const LARGEST: &[(&str, usize)] = &[
     ("proto", 3),
     ("punctual", 24),
     ("quic", 2),
-    ("sim", 21),
     ("sockets", 7),
     ("testbed", 2),
     ("xtask", 2),

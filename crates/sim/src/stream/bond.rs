@@ -12,9 +12,9 @@ use punctual_units::Instant;
 use super::receiving::Receiving;
 use super::{End, GroupLink, LinkOutcome, StreamConfig, Transport};
 use crate::agenda::Source;
+use crate::ground::{Ground, Hosts};
 use crate::host::Use;
 use crate::seeds::{Purpose, derive};
-use crate::world::{Ground, Hosts};
 
 /// Both ends of a stream over several links, driven as a real application's are.
 #[derive(Debug)]

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use punctual_proto::{Config, GroupKind, Transmission};
 
-use super::payload::MAX_PAYLOAD;
+use super::payload::{MAX_FILE_PAYLOAD, MAX_PAYLOAD};
+#[cfg(feature = "quic")]
+use crate::bare_quic::QuicCarry;
 use crate::error::WorldError;
+use crate::ids::HostId;
 use crate::schedule::RateSchedule;
-use crate::world::HostId;
 
 /// A stream of messages from one host to another.
 #[derive(Clone, Debug)]
@@ -67,7 +69,7 @@ pub enum Transport {
     Udp,
     /// Messages over QUIC without SRT; the sender calls.
     #[cfg(feature = "quic")]
-    Quic(crate::QuicCarry),
+    Quic(QuicCarry),
 }
 
 /// A link of a group. Hosts represent the UDP ports of one machine, so all hosts of an end have the
@@ -152,8 +154,6 @@ impl StreamConfig {
     }
 }
 
-/// The longest message of a file.
-pub(crate) const MAX_FILE_PAYLOAD: usize = 1 << 20;
 /// Bytes of AES-GCM's authentication tag.
 const TAG: usize = 16;
 

@@ -3,7 +3,7 @@
 pub(crate) mod bond;
 mod config;
 mod outcome;
-mod payload;
+pub(crate) mod payload;
 mod receiving;
 mod sending;
 
@@ -14,8 +14,6 @@ use punctual_proto::{
 use punctual_units::Instant;
 
 use self::bond::Bond;
-#[cfg(feature = "quic")]
-pub(crate) use self::config::MAX_FILE_PAYLOAD;
 pub use self::config::{End, GroupLink, StreamConfig, Transport};
 pub use self::outcome::{LinkOutcome, StreamIntegrity, StreamOutcome, StreamSample};
 use self::payload::Content;
@@ -25,11 +23,12 @@ pub(crate) use self::sending::{Phase, Sending};
 use crate::agenda::Source;
 #[cfg(feature = "quic")]
 use crate::bare_quic::QuicCarry;
+use crate::ground::Ground;
 use crate::host::{Lateness, Use};
+use crate::ids::number;
 use crate::memory::Memory;
 use crate::packet::{Cargo, IpPacket};
 use crate::seeds::{Purpose, SplitMix64, derive};
-use crate::world::{Ground, number};
 
 /// A stream at work: the applications at both ends, and what carries their messages.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use punctual_proto::{CloseReason, LinkState, Statistics};
 use punctual_units::Instant;
 
 use super::{End, Stream};
-use crate::world::Ground;
+use crate::ground::Ground;
 
 /// The outcome of a stream.
 #[derive(Clone, Debug)]

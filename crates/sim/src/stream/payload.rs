@@ -8,6 +8,8 @@ use crate::seeds::mix;
 
 /// The number and the time of a message, and what shows that both are right.
 const HEAD: usize = 24;
+/// The longest message of a file.
+pub(crate) const MAX_FILE_PAYLOAD: usize = 1 << 20;
 /// The shortest message.
 pub(crate) const MIN_PAYLOAD: usize = HEAD;
 /// The longest message of a bare UDP stream: what 1500 bytes on the link hold. Longer ones are made

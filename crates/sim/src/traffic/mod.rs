@@ -12,9 +12,9 @@ use self::firsts::Firsts;
 use self::tcp::Tcp;
 pub use self::tcp::{Progress, TcpConfig, TcpControl, TcpSource};
 use crate::error::WorldError;
+use crate::ids::LinkId;
 use crate::schedule::{Pace, RateSchedule};
 use crate::seeds::{Purpose, SplitMix64, derive};
-use crate::world::LinkId;
 
 /// Cross traffic from the entrance of one link to the exit of another.
 #[derive(Clone, Debug)]

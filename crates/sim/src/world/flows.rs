@@ -2,10 +2,10 @@
 
 use punctual_units::Instant;
 
-use super::hosts::Ground;
-use super::{TrafficId, number};
 use crate::agenda::Source;
 use crate::error::WorldError;
+use crate::ground::Ground;
+use crate::ids::{TrafficId, number};
 use crate::packet::{Cargo, IpPacket};
 use crate::traffic::{Flow, Traffic, TrafficConfig};
 
@@ -63,8 +63,12 @@ impl Flows {
     fn drain(&mut self, index: usize, ground: &mut Ground) {
         let flow = &mut self.0[index];
         let is_tcp = flow.is_tcp();
-        let cargo =
-            |number, back| Cargo::Traffic { traffic: super::number(index), number, back, is_tcp };
+        let cargo = |number, back| Cargo::Traffic {
+            traffic: crate::ids::number(index),
+            number,
+            back,
+            is_tcp,
+        };
         while let Some((number, size)) = flow.poll_answer(ground.now()) {
             let Some(route) = flow.back else { break };
             ground.enter(IpPacket::blank(cargo(number, true), route, size));

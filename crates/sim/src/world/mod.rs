@@ -1,11 +1,7 @@
 //! Everything together: hosts, links, streams and traffic on one clock.
 
 mod flows;
-mod hosts;
-mod links;
-mod network;
 mod streams;
-mod timetable;
 
 use std::time::Duration;
 
@@ -13,46 +9,19 @@ use punctual_netem::{LinkConfig, LinkProfile, LinkStatistics};
 use punctual_units::Instant;
 
 use self::flows::Flows;
-pub(crate) use self::hosts::{Ground, Hosts};
-pub use self::links::{LinkSample, Passage};
 use self::streams::Streams;
 use crate::agenda::Source;
 use crate::error::WorldError;
+use crate::ground::Ground;
+use crate::ground::links::{LinkSample, Passage};
 use crate::host::HostConfig;
+use crate::ids::{HostId, LinkId, StreamId, TrafficId};
 use crate::packet::{Cargo, IpPacket};
 use crate::seeds::{Purpose, derive};
 #[cfg(feature = "quic")]
 use crate::stream::{End, Transport};
 use crate::stream::{StreamConfig, StreamOutcome};
 use crate::traffic::{Progress, TrafficConfig, TrafficStatistics};
-
-/// Names a host of a world.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct HostId(u32);
-
-/// Names a link of a world.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct LinkId(u32);
-
-/// Names a stream of a world.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct StreamId(u32);
-
-/// Names cross traffic of a world.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct TrafficId(u32);
-
-impl HostId {
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl LinkId {
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Hosts, links and what runs over them, in virtual time from one seed.
 ///
@@ -298,8 +267,4 @@ impl World {
             Cargo::Traffic { .. } => flows.arrive(&packet, ground),
         }
     }
-}
-
-pub(crate) fn number(index: usize) -> u32 {
-    u32::try_from(index).expect("a world has fewer than four billion things")
 }

@@ -5,11 +5,11 @@ use punctual_proto::CloseReason;
 use punctual_proto::{ConnectionId, Event};
 use punctual_units::Instant;
 
-use super::hosts::Ground;
-use super::{HostId, StreamId, number};
 use crate::agenda::Source;
 use crate::error::WorldError;
+use crate::ground::Ground;
 use crate::host::Use;
+use crate::ids::{HostId, StreamId, number};
 use crate::machine::MachineEvent;
 use crate::memory::Memory;
 use crate::packet::{Cargo, IpPacket};

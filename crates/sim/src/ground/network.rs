@@ -8,10 +8,10 @@ use punctual_units::Instant;
 
 use super::links::{LinkSlot, Passage};
 use super::timetable::Timetable;
-use super::{HostId, LinkId, number};
 use crate::agenda::Source;
 use crate::capture::Capture;
 use crate::error::WorldError;
+use crate::ids::{HostId, LinkId, number};
 use crate::packet::IpPacket;
 
 /// All links, and the packets on them.
@@ -28,17 +28,17 @@ pub(crate) struct Network {
 
 impl Network {
     /// The number of links.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.links.len()
     }
 
     /// A link and its records.
-    pub(super) fn link(&self, link: LinkId) -> &LinkSlot {
+    pub(crate) fn link(&self, link: LinkId) -> &LinkSlot {
         &self.links[link.index()]
     }
 
     /// Adds a link, whose timeline and trace begin with the world.
-    pub(super) fn add_link(
+    pub(crate) fn add_link(
         &mut self,
         time: &mut Timetable,
         link: LinkProfile,
@@ -53,7 +53,7 @@ impl Network {
     }
 
     /// Goes on with another configuration of a link.
-    pub(super) fn configure(&mut self, time: &mut Timetable, link: LinkId, config: LinkConfig) {
+    pub(crate) fn configure(&mut self, time: &mut Timetable, link: LinkId, config: LinkConfig) {
         self.links[link.index()].link.set_config(time.now(), config);
         self.settle(time, link.index());
     }
@@ -63,7 +63,7 @@ impl Network {
     /// # Errors
     ///
     /// A route has 1 to 255 links.
-    pub(super) fn add_route(&mut self, links: &[LinkId]) -> Result<u32, WorldError> {
+    pub(crate) fn add_route(&mut self, links: &[LinkId]) -> Result<u32, WorldError> {
         for link in links {
             assert!(link.index() < self.links.len(), "{link:?} is not of this world");
         }
@@ -77,7 +77,7 @@ impl Network {
     }
 
     /// Lets packets from one host to another take this route from now on.
-    pub(super) fn set_route(&mut self, from: HostId, to: HostId, route: u32) {
+    pub(crate) fn set_route(&mut self, from: HostId, to: HostId, route: u32) {
         self.route_of.insert((from.0, to.0), route);
     }
 
@@ -86,7 +86,7 @@ impl Network {
     /// # Errors
     ///
     /// None was set.
-    pub(super) fn route(&self, from: HostId, to: HostId) -> Result<u32, WorldError> {
+    pub(crate) fn route(&self, from: HostId, to: HostId) -> Result<u32, WorldError> {
         self.route_of.get(&(from.0, to.0)).copied().ok_or(WorldError::NoRoute { from, to })
     }
 
@@ -100,7 +100,7 @@ impl Network {
 
     /// The next packet that comes out of a link now and is at the end of its route. Packets that
     /// are not are passed on. [`settle`](Self::settle) is to be called after the last packet.
-    pub(super) fn recv(&mut self, time: &mut Timetable, link: usize) -> Option<IpPacket> {
+    pub(crate) fn recv(&mut self, time: &mut Timetable, link: usize) -> Option<IpPacket> {
         while let Some(Arrival { mut packet, .. }) = self.links[link].link.recv(time.now()) {
             self.note(time.now(), link, Gate::Exit, &packet);
             packet.hop = packet.hop.saturating_add(1);
@@ -113,12 +113,12 @@ impl Network {
     }
 
     /// After a link was touched: sets when something comes out of it next.
-    pub(super) fn settle(&self, time: &mut Timetable, link: usize) {
+    pub(crate) fn settle(&self, time: &mut Timetable, link: usize) {
         time.set(Source::Link(link), self.links[link].link.poll_timeout());
     }
 
     /// Captures the packets at both ends of a link from now on.
-    pub(super) fn capture(&mut self, link: LinkId) {
+    pub(crate) fn capture(&mut self, link: LinkId) {
         let slot = &mut self.links[link.index()];
         if slot.interface.is_none() {
             let entrance = self.captured.add(format!("link {} entrance", link.index()));
@@ -128,28 +128,28 @@ impl Network {
     }
 
     /// All captured packets.
-    pub(super) fn captured(&self) -> &Capture {
+    pub(crate) fn captured(&self) -> &Capture {
         &self.captured
     }
 
     /// Notes the datagrams that pass a link from now on.
-    pub(super) fn watch(&mut self, link: LinkId) {
+    pub(crate) fn watch(&mut self, link: LinkId) {
         self.links[link.index()].is_watched = true;
     }
 
     /// The datagrams that have passed watched links since the last call, in order of time.
-    pub(super) fn take_passages(&mut self) -> Vec<Passage> {
+    pub(crate) fn take_passages(&mut self) -> Vec<Passage> {
         std::mem::take(&mut self.passages)
     }
 
     /// Records the totals of a link each `period` from now on.
-    pub(super) fn record(&mut self, time: &mut Timetable, link: LinkId, period: Duration) {
+    pub(crate) fn record(&mut self, time: &mut Timetable, link: LinkId, period: Duration) {
         let first = self.links[link.index()].record(time.now(), period);
         time.set(Source::LinkSample(link.index()), Some(first));
     }
 
     /// Takes a sample of a recorded link.
-    pub(super) fn sample(&mut self, time: &mut Timetable, link: usize) {
+    pub(crate) fn sample(&mut self, time: &mut Timetable, link: usize) {
         let next = self.links[link].sample(time.now());
         time.set(Source::LinkSample(link), Some(next));
     }

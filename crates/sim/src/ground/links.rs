@@ -4,17 +4,17 @@ use bytes::Bytes;
 use punctual_netem::{Gate, Link, LinkStatistics};
 use punctual_units::Instant;
 
-use super::LinkId;
+use crate::ids::LinkId;
 use crate::packet::IpPacket;
 
 /// A link and its records.
 #[derive(Debug)]
-pub(super) struct LinkSlot {
-    pub(super) link: Link<IpPacket>,
+pub(crate) struct LinkSlot {
+    pub(crate) link: Link<IpPacket>,
     /// Its entrance in the capture, if it is captured; its exit is the next one.
-    pub(super) interface: Option<u32>,
+    pub(crate) interface: Option<u32>,
     /// Whether the datagrams that pass its ends are noted.
-    pub(super) is_watched: bool,
+    pub(crate) is_watched: bool,
     period: Duration,
     series: Vec<LinkSample>,
 }
@@ -46,25 +46,25 @@ pub struct Passage {
 
 impl LinkSlot {
     /// A link without records.
-    pub(super) fn new(link: Link<IpPacket>) -> Self {
+    pub(crate) fn new(link: Link<IpPacket>) -> Self {
         let (interface, is_watched) = (None, false);
         Self { link, interface, is_watched, period: Duration::ZERO, series: Vec::new() }
     }
 
     /// The interface of the capture for an end of the link, if it is captured.
-    pub(super) fn interface(&self, gate: Gate) -> Option<u32> {
+    pub(crate) fn interface(&self, gate: Gate) -> Option<u32> {
         let entrance = self.interface?;
         Some(if gate == Gate::Entrance { entrance } else { entrance + 1 })
     }
 
     /// Records the totals each `period` from `now` on. Returns when the first sample is due.
-    pub(super) fn record(&mut self, now: Instant, period: Duration) -> Instant {
+    pub(crate) fn record(&mut self, now: Instant, period: Duration) -> Instant {
         self.period = period;
         now + period
     }
 
     /// Takes a sample. Returns when the next one is due.
-    pub(super) fn sample(&mut self, now: Instant) -> Instant {
+    pub(crate) fn sample(&mut self, now: Instant) -> Instant {
         self.series.push(LinkSample {
             at: now - Instant::ORIGIN,
             in_flight: self.link.in_flight(),
@@ -74,7 +74,7 @@ impl LinkSlot {
     }
 
     /// The samples so far.
-    pub(super) fn series(&self) -> &[LinkSample] {
+    pub(crate) fn series(&self) -> &[LinkSample] {
         &self.series
     }
 }

@@ -1,14 +1,18 @@
 //! The hosts of a world, and the ground on which streams and traffic run.
 
+pub(crate) mod links;
+mod network;
+mod timetable;
+
 use punctual_proto::{ConnectionId, Statistics};
 use punctual_units::Instant;
 
-use super::network::Network;
-use super::timetable::Timetable;
-use super::{HostId, number};
+use self::network::Network;
+use self::timetable::Timetable;
 use crate::agenda::Source;
 use crate::error::WorldError;
 use crate::host::{Host, HostConfig, Use, host_at};
+use crate::ids::{HostId, number};
 use crate::memory::Memory;
 use crate::packet::{Cargo, IpPacket};
 
@@ -25,14 +29,14 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     /// Adds a host to the world with this seed.
-    pub(super) fn add(&mut self, config: &HostConfig, seed: u64) -> HostId {
+    pub(crate) fn add(&mut self, config: &HostConfig, seed: u64) -> HostId {
         let index = self.hosts.len();
         self.hosts.push(Host::new(config, seed, index));
         HostId(number(index))
     }
 
     /// Panics if a host is not of this world.
-    pub(super) fn check(&self, host: HostId) {
+    pub(crate) fn check(&self, host: HostId) {
         assert!(host.index() < self.hosts.len(), "{host:?} is not of this world");
     }
 
@@ -54,7 +58,7 @@ impl Hosts {
     }
 
     /// A host that was touched and not yet returned here.
-    pub(super) fn next_touched(&mut self) -> Option<usize> {
+    pub(crate) fn next_touched(&mut self) -> Option<usize> {
         self.touched.pop()
     }
 
@@ -109,7 +113,7 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// An empty ground.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { time: Timetable::new(), network: Network::default(), hosts: Hosts::default() }
     }
 
@@ -123,7 +127,7 @@ impl Ground {
     /// # Errors
     ///
     /// The hosts must differ.
-    pub(super) fn check_hosts(&self, from: HostId, to: HostId) -> Result<(), WorldError> {
+    pub(crate) fn check_hosts(&self, from: HostId, to: HostId) -> Result<(), WorldError> {
         [from, to].into_iter().for_each(|host| self.hosts.check(host));
         if from == to { Err(WorldError::SameHost(from)) } else { Ok(()) }
     }
@@ -144,13 +148,13 @@ impl Ground {
     }
 
     /// The next packet that comes out of a link now and is at the end of its route.
-    pub(super) fn recv(&mut self, link: usize) -> Option<IpPacket> {
+    pub(crate) fn recv(&mut self, link: usize) -> Option<IpPacket> {
         self.network.recv(&mut self.time, link)
     }
 
     /// A packet has come to a host, which takes it in at once or when it wakes up. Returns one that
     /// is a stream's.
-    pub(super) fn arrive(&mut self, host: usize, packet: IpPacket) -> Option<IpPacket> {
+    pub(crate) fn arrive(&mut self, host: usize, packet: IpPacket) -> Option<IpPacket> {
         let now = self.now();
         let to = self.hosts.get_mut(host);
         let taken = if to.lateness.is_none() {
@@ -165,7 +169,7 @@ impl Ground {
 
     /// A host is awake: takes in what has arrived, and runs the timers of its machine. Returns the
     /// packets that are streams'.
-    pub(super) fn wake(&mut self, index: usize) -> Vec<IpPacket> {
+    pub(crate) fn wake(&mut self, index: usize) -> Vec<IpPacket> {
         let now = self.now();
         let arrived = self.hosts.get_mut(index).wake(now).into_iter();
         let of_streams = arrived.filter_map(|it| self.hosts.take_in(index, now, it)).collect();
@@ -178,12 +182,12 @@ impl Ground {
     }
 
     /// Sends the datagrams that a host's machine has to send.
-    pub(super) fn transmit(&mut self, host: usize) {
+    pub(crate) fn transmit(&mut self, host: usize) {
         self.hosts.transmit(host, &mut self.time, &mut self.network);
     }
 
     /// After all output of a host's machine was taken: sets when the host wakes up next.
-    pub(super) fn settle_host(&mut self, host: usize) {
+    pub(crate) fn settle_host(&mut self, host: usize) {
         let next = self.hosts.get_mut(host).next_wake(self.time.now());
         self.time.set(Source::Host(host), next);
     }
