@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use crate::policy::nak::{MissingPackets, NakPolicy, ReceiverView, SentNak};
-use crate::report_times::{FEW_LAST, LEAST_MARGIN, copy_spacing};
+use crate::report_times::{FEW_LAST, LEAST_COPY_SPACING, LEAST_MARGIN, copy_spacing};
 
 /// Copies of a NAK while gaps are rare, when copies cost almost nothing. They bridge outages of the
 /// return path.
@@ -64,9 +64,14 @@ impl NakPolicy for PerPacketNakTimers {
         let Some(deadline) = nak.last_chance else {
             // Enough copies remain for NAKs that are a last chance.
             if view.spare_copies >= f64::from(2 * MANY) {
-                // The timeout allows for the first copy.
-                let latest = if n == 1 { copy_spacing } else { Duration::MAX };
-                return (n <= MANY).then(|| (view.rtt.smoothed * n / MANY).min(latest));
+                let round_trip = view.rtt.smoothed;
+                let after = (round_trip * n / MANY).max(LEAST_COPY_SPACING * n);
+                // The timeout allows for the first copy. On a short path, fewer fit into a round
+                // trip.
+                return match n {
+                    1 => Some(after.min(copy_spacing)),
+                    _ => (n <= MANY && after <= round_trip).then_some(after),
+                };
             }
             return [copy_spacing, view.rtt.smoothed / 2].get(n as usize - 1).copied();
         };

@@ -514,6 +514,16 @@ mod tests {
     }
 
     #[test]
+    fn on_a_short_path_copies_keep_their_distance() {
+        let mut nak_timers = nak_timers(true);
+        nak_timers.spare_copies = MOST_SPARE;
+        let rtt = Rtt { smoothed: Duration::from_millis(2), variance: Duration::ZERO };
+        nak_timers.sent(&list(), &SentNak { at: AT(100), last_chance: None }, rtt);
+        let half = Duration::from_micros(500);
+        assert_eq!(copies(&mut nak_timers), [1, 2, 3, 4].map(|n| AT(100) + half * n));
+    }
+
+    #[test]
     fn each_twenty_packets_allow_three_copies_of_naks() {
         let mut nak_timers = nak_timers(true);
         nak_timers.spare_copies = 0.0;
