@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 mod calls;
-mod datagrams;
 mod flood;
 mod hot_path;
 mod libsrt;
@@ -36,7 +35,6 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::calls::Calls;
-use crate::datagrams::Datagrams;
 use crate::flood::Flood;
 use crate::pair::Pairs;
 use crate::report::Row;
@@ -81,12 +79,6 @@ enum Command {
     /// The cost of the calls for one message.
     #[command(hide = true)]
     Messages(Traffic),
-    /// The sender of bare QUIC datagrams.
-    #[command(hide = true)]
-    SendDatagrams(Datagrams),
-    /// The receiver of bare QUIC datagrams.
-    #[command(hide = true)]
-    ReceiveDatagrams(Datagrams),
     /// Two endpoints in virtual time, for callgrind.
     #[command(hide = true)]
     HotPath { messages: u64, lose_each: u64 },
@@ -117,8 +109,6 @@ fn main() -> ExitCode {
         Command::Flood(attack) => flood::run(&attack),
         Command::Calls(made) => calls::run(&made),
         Command::Messages(traffic) => messages::run(&traffic),
-        Command::SendDatagrams(run) => datagrams::send(&run),
-        Command::ReceiveDatagrams(run) => datagrams::receive(&run),
         Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
         Command::World(scene) => world::run(scene),
         Command::WorldGrid { first } => world::grid(first),

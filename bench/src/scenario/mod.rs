@@ -19,7 +19,6 @@ mod messages;
 mod program;
 mod quic;
 mod quic_calls;
-mod quic_datagrams;
 mod rate;
 mod simulation;
 mod streams;

@@ -1,9 +1,8 @@
-//! SRT over QUIC beside SRT over UDP, both Punctual's, one right after the other; and bare QUIC
-//! datagrams beside quinn's.
+//! SRT over QUIC beside SRT over UDP, both Punctual's, one right after the other.
 
 use std::fs;
 
-use super::{Bench, LARGE_UDP_BUFFER, NO_PACING, demand_held, quic_calls, quic_datagrams, timing};
+use super::{Bench, LARGE_UDP_BUFFER, NO_PACING, demand_held, quic_calls, timing};
 use crate::Result;
 use crate::libsrt::Tuning;
 use crate::pair::{Implementation, Outcome};
@@ -25,7 +24,6 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
         rows.push(row(what, "×", Target::AtMost(3.0), samples));
     }
     rows.extend(times(bench).await);
-    rows.push(quic_datagrams::run(bench).await);
     rows.extend(quic_calls::run(bench).await);
     rows
 }

@@ -209,11 +209,6 @@ impl From<punctual::Error> for Failure {
     fn from(error: punctual::Error) -> Self {
         match error {
             punctual::Error::Closed(reason) => reason.into(),
-            #[cfg(feature = "quic")]
-            punctual::Error::QuicClosed(punctual::quic::QuicCloseReason::TimedOut) => Self {
-                kind: Kind::NoAnswer,
-                message: format!("{error} (is somebody listening there? is UDP let through?)"),
-            },
             punctual::Error::Config(error) => Self::usage(error.to_string()),
             other => Self::runtime(other.to_string()),
         }

@@ -79,7 +79,7 @@ impl StatsFiles {
 
     fn rows(&self, end: &StatsEnd, before: &mut Before) {
         let rows: Vec<(u32, u16, String, Sample)> = before
-            .next(end.srt_rows())
+            .next(end.rows())
             .map(|(Row { id, weight, peer, statistics: total, quic, .. }, interval)| {
                 (id, weight, peer, Sample { total, interval, quic })
             })
@@ -88,9 +88,6 @@ impl StatsFiles {
         if let Some(file) = &self.quic {
             for (id, _, _, Sample { quic, .. }) in &rows {
                 quic.iter().for_each(|quic| file.write(quic_csv_row(&now, *id, quic)));
-            }
-            if let Some((id, quic)) = end.bare_quic() {
-                file.write(quic_csv_row(&now, id, &quic));
             }
         }
         if let Some(file) = &self.srt {

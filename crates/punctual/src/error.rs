@@ -47,14 +47,6 @@ pub enum Error {
     #[cfg(feature = "quic")]
     #[error("the call could not be started: {0}")]
     Quic(#[from] punctual_quic::ConnectError),
-    /// A connection of bare QUIC has ended, or was never established.
-    #[cfg(feature = "quic")]
-    #[error("{0}")]
-    QuicClosed(punctual_quic::CloseReason),
-    /// A port of bare QUIC has the carriage UDP.
-    #[cfg(feature = "quic")]
-    #[error("a connection of bare QUIC needs a port whose carriage is QUIC")]
-    NotQuic,
     /// Bytes of a stream were written to a connection that carries messages.
     #[error("the connection carries messages, not a stream of bytes")]
     NoStream,

@@ -50,10 +50,6 @@ pub use punctual_quic::{
     ConnectionInfo as QuicInfo, Identity, Protocol, Renewal, ServerTls, TransportConfig, Trust,
 };
 
-mod bare;
-mod bare_driver;
-
-pub use self::bare::{QuicConnection, QuicListener};
 use crate::error::Error;
 use crate::outbox::Batch;
 
@@ -73,11 +69,6 @@ pub fn system_authorities() -> io::Result<Vec<pki_types::CertificateDer<'static>
 
 /// The protocols of an end that carries SRT, the most wanted one first.
 pub const SRT_PROTOCOLS: &[Protocol] = &[Protocol::SrtWithStreams, Protocol::Srt];
-
-/// The protocols of an end that carries messages without SRT ([`QuicListener`]): the caller chooses
-/// one of them.
-pub const MESSAGE_PROTOCOLS: &[Protocol] =
-    &[Protocol::Datagrams, Protocol::Streams, Protocol::Stream];
 
 /// The options of a port whose SRT packets travel in QUIC
 /// ([`Carriage::Quic`](crate::Carriage::Quic)).

@@ -10,12 +10,11 @@ use quinn_proto::{ConnectionError, Dir, StreamEvent, VarInt};
 use thiserror::Error;
 
 use crate::clock::Clock;
-use crate::config::{HANDED_OVER, TransportConfig};
+use crate::config::TransportConfig;
 use crate::congestion;
 use crate::datagrams::DatagramQueue;
 use crate::endpoint::ConnectionId;
 use crate::messages::Messages;
-use crate::one_stream::OneStream;
 use crate::path_probe::PathProbe;
 use crate::tls::{Fault, Protocol, TlsFailure, failure_of};
 
@@ -52,9 +51,6 @@ pub enum CloseReason {
     #[error("an error of QUIC: {0}")]
     Transport(String),
 }
-
-/// More bytes than the head of a DATAGRAM frame has, and fewer than a usual message.
-const FRAME_HEAD: usize = 64;
 
 fn shown(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
@@ -137,7 +133,6 @@ pub(crate) struct Connection {
     pub(crate) quinn: quinn_proto::Connection,
     datagrams: DatagramQueue,
     messages: Messages,
-    one_stream: OneStream,
     probe: PathProbe,
     fault: Option<Fault>,
     protocol: Option<Protocol>,
@@ -163,7 +158,6 @@ impl Connection {
             quinn,
             datagrams: DatagramQueue::new(config.send_queue),
             messages: Messages::new(config.max_message, config.receive_queue),
-            one_stream: OneStream::new(config.max_message, config.receive_queue),
             probe: PathProbe::default(),
             fault,
             protocol: None,
@@ -221,39 +215,15 @@ impl Connection {
     }
 
     pub(crate) fn send_message(&mut self, message: Bytes) {
-        if self.has_one_stream() {
-            self.one_stream.send(&mut self.quinn, message);
-        } else {
-            self.messages.send(&mut self.quinn, message);
-        }
+        self.messages.send(&mut self.quinn, message);
     }
 
     pub(crate) fn unsent_messages(&self) -> usize {
-        self.messages.unsent() + self.one_stream.unsent()
-    }
-
-    /// Whether everything that was handed over has been sent, and what was on streams has arrived.
-    pub(crate) fn is_flushed(&mut self) -> bool {
-        // quinn keeps some bytes of the space for the head of a frame.
-        let space = self.quinn.datagrams().send_buffer_space() + FRAME_HEAD;
-        self.datagrams.is_empty()
-            && space >= HANDED_OVER
-            && self.unsent_messages() == 0
-            && self.quinn.streams().send_streams() == 0
-    }
-
-    /// Sends no more messages.
-    pub(crate) fn finish(&mut self) {
-        self.one_stream.finish(&mut self.quinn);
+        self.messages.unsent()
     }
 
     pub(crate) fn recv_message(&mut self) -> Option<Bytes> {
-        let quinn = &mut self.quinn;
-        self.messages.recv(quinn).or_else(|| self.one_stream.recv(quinn))
-    }
-
-    fn has_one_stream(&self) -> bool {
-        self.protocol == Some(Protocol::Stream)
+        self.messages.recv(&mut self.quinn)
     }
 
     /// Takes the datagrams that were queued when the path became too small for them.
@@ -320,14 +290,6 @@ impl Connection {
         let is_readable =
             matches!(event, StreamEvent::Opened { .. } | StreamEvent::Readable { .. });
         let quinn = &mut self.quinn;
-        if self.protocol == Some(Protocol::Stream) {
-            match *event {
-                StreamEvent::Opened { .. } => self.one_stream.accept(quinn),
-                StreamEvent::Readable { .. } => self.one_stream.read(quinn),
-                _ => self.one_stream.write(quinn),
-            }
-            return is_readable;
-        }
         match *event {
             StreamEvent::Opened { dir: Dir::Uni } => self.messages.accept(quinn),
             StreamEvent::Readable { id } => self.messages.read(quinn, id),

@@ -434,9 +434,8 @@ impl Endpoint {
         self.get_mut(id)?.recv_datagram()
     }
 
-    /// Sends a message on a unidirectional stream: it arrives whole. With [`Protocol::Stream`] all
-    /// messages follow each other on one stream, in order; otherwise each has a stream of its own,
-    /// and neither waits for other messages nor keeps its place among them.
+    /// Sends a message on a unidirectional stream of its own: it arrives whole, and neither waits
+    /// for other messages nor keeps its place among them.
     ///
     /// # Errors
     ///
@@ -456,20 +455,6 @@ impl Endpoint {
     /// Messages that wait for the peer's flow control.
     pub fn unsent_messages(&self, id: ConnectionId) -> usize {
         self.get(id).map_or(0, Connection::unsent_messages)
-    }
-
-    /// Sends no more messages on streams: the peer learns of the end of the one stream.
-    pub fn finish(&mut self, id: ConnectionId) {
-        if let Ok(connection) = self.get_open(id) {
-            connection.finish();
-            self.settle(id.handle);
-        }
-    }
-
-    /// Whether everything that was handed over has been sent, and what was on streams has arrived.
-    /// True for a connection that has ended.
-    pub fn is_flushed(&mut self, id: ConnectionId) -> bool {
-        self.get_open(id).map_or(true, Connection::is_flushed)
     }
 
     /// The next message that has arrived whole.

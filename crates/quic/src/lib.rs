@@ -22,7 +22,6 @@ mod inbox;
 mod initials;
 mod messages;
 mod newcomers;
-mod one_stream;
 mod path_probe;
 mod srt;
 pub mod tls;

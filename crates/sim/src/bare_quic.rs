@@ -16,33 +16,9 @@ use crate::seeds::mix;
 /// The protocols of a host that carries SRT over QUIC.
 pub(crate) const SRT: [Protocol; 2] = [Protocol::SrtWithStreams, Protocol::Srt];
 
-/// How the messages of a stream travel over bare QUIC.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum QuicCarry {
-    /// A message is a DATAGRAM frame (RFC 9221): it may be lost, and is not sent again.
-    #[default]
-    Datagrams,
-    /// A message is a unidirectional stream: it arrives, whenever that is.
-    Streams,
-}
-
-impl QuicCarry {
-    /// The longest message, bytes: a datagram that fits a UDP payload of 1452 bytes with the 38
-    /// bytes that QUIC may need at most, or a message of the default limit.
-    pub(crate) const fn max_payload(self) -> usize {
-        match self {
-            Self::Datagrams => 1_414,
-            Self::Streams => crate::stream::payload::MAX_FILE_PAYLOAD,
-        }
-    }
-
-    const fn protocol(self) -> Protocol {
-        match self {
-            Self::Datagrams => Protocol::Datagrams,
-            Self::Streams => Protocol::Streams,
-        }
-    }
-}
+/// The longest message, bytes: a datagram that fits a UDP payload of 1452 bytes with the 38 bytes
+/// that QUIC may need at most.
+pub(crate) const MAX_PAYLOAD: usize = 1_414;
 
 /// A QUIC endpoint, and the streams that its connections carry: one each.
 #[derive(Debug)]
@@ -58,8 +34,7 @@ impl BareQuic {
     /// A host that accepts calls.
     pub(crate) fn new(seed: [u8; 32], transport: TransportConfig) -> Self {
         let mut endpoint = quic_endpoint(seed, transport);
-        let protocols = vec![Protocol::Datagrams, Protocol::Streams];
-        endpoint.listen_insecure_simulated(InsecureSimulatedServer(protocols));
+        endpoint.listen_insecure_simulated(InsecureSimulatedServer(vec![Protocol::Datagrams]));
         Self { endpoint, transport, streams: BTreeMap::new(), expected: BTreeMap::new() }
     }
 
@@ -68,10 +43,9 @@ impl BareQuic {
         &mut self,
         now: Instant,
         remote: SocketAddr,
-        carry: QuicCarry,
         stream: usize,
     ) -> Result<ConnectionId, ConnectError> {
-        let tls = InsecureSimulatedClient(vec![carry.protocol()]);
+        let tls = InsecureSimulatedClient(vec![Protocol::Datagrams]);
         let id = self.endpoint.connect_insecure_simulated(now, remote, tls, &self.transport)?;
         self.streams.insert(id, stream);
         Ok(id)
@@ -103,19 +77,10 @@ impl BareQuic {
     }
 
     /// Sends a message of a stream.
-    pub(crate) fn send(
-        &mut self,
-        stream: usize,
-        carry: QuicCarry,
-        message: Bytes,
-    ) -> Result<(), SendError> {
+    pub(crate) fn send(&mut self, stream: usize, message: Bytes) -> Result<(), SendError> {
         let id = self.connection(stream).ok_or(SendError::NotConnected)?;
         let size = message.len();
-        let sent = match carry {
-            QuicCarry::Datagrams => self.endpoint.send_datagram(id, message),
-            QuicCarry::Streams => self.endpoint.send_message(id, message),
-        };
-        sent.map_err(|error| match error {
+        self.endpoint.send_datagram(id, message).map_err(|error| match error {
             punctual_quic::SendError::TooLong { largest, .. } => {
                 SendError::Size { size, max: largest }
             }
@@ -127,7 +92,7 @@ impl BareQuic {
 
     /// The next message that has arrived.
     pub(crate) fn recv(&mut self, id: ConnectionId) -> Option<Bytes> {
-        self.endpoint.recv_datagram(id).or_else(|| self.endpoint.recv_message(id))
+        self.endpoint.recv_datagram(id)
     }
 }
 

@@ -73,8 +73,6 @@ mod stream;
 mod traffic;
 mod world;
 
-#[cfg(feature = "quic")]
-pub use bare_quic::QuicCarry;
 pub use error::WorldError;
 pub use ground::links::{LinkSample, Passage};
 pub use host::{HostConfig, Lateness};

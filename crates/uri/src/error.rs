@@ -69,12 +69,12 @@ pub(crate) enum Problem {
     #[error("this build has no QUIC: it was built without the feature `quic`")]
     NoQuic,
     #[cfg(feature = "quic")]
-    #[error("`{key}` is a key of `srt+quic://` and `quic://`, not of `srt://`")]
+    #[error("`{key}` is a key of `srt+quic://`, not of `srt://`")]
     QuicOnly { key: String },
     #[error("unknown key `{key}`{suggestion} (`punctual help uri` lists all keys)")]
     UnknownKey { key: String, suggestion: String },
     #[error(
-        "unknown scheme `{scheme}`{suggestion}; known are srt, srt+quic, quic, udp, rtp, tcp \
+        "unknown scheme `{scheme}`{suggestion}; known are srt, srt+quic, udp, rtp, tcp \
          and file, and `-` for standard input and output"
     )]
     UnknownScheme { scheme: String, suggestion: String },

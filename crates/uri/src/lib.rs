@@ -31,8 +31,6 @@ mod place;
 mod query;
 #[cfg(feature = "quic")]
 mod quic;
-#[cfg(feature = "quic")]
-mod quic_messages;
 mod redact;
 mod secrets;
 mod srt;
@@ -76,8 +74,6 @@ pub struct Uri {
 pub enum Target {
     /// `file:///path/to/clip.ts` or a bare path.
     File(FileTarget),
-    /// `quic://host:port` or `quic://:port`: messages over QUIC without SRT.
-    Quic(Box<QuicTarget>),
     /// `srt://host:port` or `srt://:port`; over QUIC with the scheme `srt+quic`.
     Srt(Box<SrtTarget>),
     /// `-` or `file://con`: standard input or output.
@@ -93,7 +89,6 @@ impl Uri {
     pub fn warnings(&self) -> &[String] {
         match &self.target {
             Target::Srt(target) => &target.warnings,
-            Target::Quic(target) => &target.warnings,
             _ => &[],
         }
     }
@@ -126,7 +121,6 @@ impl Uri {
             Some((scheme, rest)) => match scheme.to_lowercase().as_str() {
                 "file" if rest == "con" => Target::Stdio,
                 "file" => Target::File(targets::file(text, rest)?),
-                "quic" => Target::Quic(Box::new(bare_quic(&Parts::parse(text, rest)?)?)),
                 "srt" => {
                     let parts = Parts::parse(text, rest)?.with_defaults(defaults);
                     Target::Srt(Box::new(SrtTarget::over_udp(&parts)?))
@@ -179,7 +173,7 @@ pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
 const FOREIGN: [&str; 11] =
     ["rtmp", "rtmps", "rtmpe", "rtmpt", "rtsp", "rtsps", "http", "https", "hls", "mms", "mmsh"];
 
-const SCHEMES: [&str; 7] = ["srt", "srt+quic", "quic", "udp", "rtp", "tcp", "file"];
+const SCHEMES: [&str; 6] = ["srt", "srt+quic", "udp", "rtp", "tcp", "file"];
 
 #[cfg(feature = "quic")]
 fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
@@ -189,31 +183,6 @@ fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
 #[cfg(not(feature = "quic"))]
 fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
     Err(parts.error(Problem::NoQuic))
-}
-
-#[cfg(feature = "quic")]
-fn bare_quic(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
-    targets::quic_messages(parts)
-}
-
-#[cfg(not(feature = "quic"))]
-fn bare_quic(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
-    Err(parts.error(Problem::NoQuic))
-}
-
-/// A peer to call, or a port to listen on, for messages over QUIC without SRT.
-#[derive(Clone, Debug, Default)]
-pub struct QuicTarget {
-    /// The host to call, or the local address to listen on; empty for every IPv4 address.
-    pub host: String,
-    /// The port to call or to listen on.
-    pub port: u16,
-    /// Whether this end listens.
-    pub listen: bool,
-    /// The options of the UDP port, except its address, and of QUIC.
-    pub port_config: punctual::PortConfig,
-    /// Warnings about values that are valid but probably not intended.
-    pub warnings: Vec<String>,
 }
 
 /// Whether a text without a scheme is probably an address, not a file.
@@ -228,7 +197,7 @@ fn scheme_without_slashes(text: &str) -> Option<(String, String)> {
     let scheme = scheme.to_lowercase();
     let rest = rest.trim_start_matches('/');
     let place = rest.split_once('?').map_or(rest, |(place, _)| place);
-    let is_stream = ["srt", "srt+quic", "quic", "udp", "rtp", "tcp"].contains(&scheme.as_str());
+    let is_stream = ["srt", "srt+quic", "udp", "rtp", "tcp"].contains(&scheme.as_str());
     let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
     (is_stream && has_port).then(|| (scheme, redacted(rest)))
 }
@@ -238,7 +207,7 @@ fn scheme_without_colon(text: &str) -> Option<(String, String)> {
     let (scheme, rest) = text.split_once("//")?;
     let scheme = scheme.to_lowercase();
     let place = rest.split_once('?').map_or(rest, |(place, _)| place);
-    let is_stream = ["srt", "srt+quic", "quic", "udp", "tcp"].contains(&scheme.as_str());
+    let is_stream = ["srt", "srt+quic", "udp", "tcp"].contains(&scheme.as_str());
     let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
     (is_stream && has_port).then(|| (scheme, redacted(rest)))
 }
@@ -284,9 +253,7 @@ mod tests {
         let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
         assert!(error("host:4200").contains("`srt://host:4200` or `./host:4200`"));
         assert!(error("str://host:4200").contains("unknown scheme `str`; did you mean `srt`?"));
-        assert!(
-            error("rist://host:4200").contains("known are srt, srt+quic, quic, udp, rtp, tcp and")
-        );
+        assert!(error("rist://host:4200").contains("known are srt, srt+quic, udp, rtp, tcp and"));
         assert!(error("srt://host:4200?latncy=1").contains("unknown key `latncy`"));
     }
 

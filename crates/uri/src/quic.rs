@@ -1,4 +1,4 @@
-//! The keys of QUIC in `srt+quic://` and `quic://` URIs: certificates, trust and the transport.
+//! The keys of QUIC in `srt+quic://` URIs: certificates, trust and the transport.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,6 @@ pub(crate) struct QuicKeys {
     insecure: bool,
     client_authorities: Vec<CertificateDer<'static>>,
     server_name: Option<String>,
-    congestion: Option<CongestionControl>,
     transport: TransportConfig,
 }
 
@@ -118,7 +117,7 @@ pub(crate) const QUIC_KEYS: &[Key<QuicKeys>] = &[
         "text",
         Both,
         "none, cubic, newreno or bbr; default none",
-        "congestion control of QUIC, below SRT's own limits of the rate; default bbr for quic://",
+        "congestion control of QUIC, below SRT's own limits of the rate",
         congestion,
     ),
     key(
@@ -164,7 +163,7 @@ impl QuicKeys {
             Some(identity) => identity,
             None => self_signed(host)?,
         };
-        let (log, transport) = (logs_keys(), self.transport());
+        let (log, transport) = (logs_keys(), self.transport);
         let mut server = ServerTls::new(identity, protocols)
             .require_client_certificates(self.client_authorities)
             .with_key_log(log.is_some());
@@ -189,7 +188,7 @@ impl QuicKeys {
                  `certhash`",
             ));
         }
-        let (identity, transport) = (self.identity()?, self.transport());
+        let (identity, transport) = (self.identity()?, self.transport);
         let log = logs_keys();
         let mut warnings: Vec<String> = log.iter().cloned().collect();
         if self.insecure {
@@ -203,17 +202,6 @@ impl QuicKeys {
         let server_name = Some(self.server_name.unwrap_or_else(|| host.to_owned()));
         let (client, transport) = (Some(client), transport);
         Ok((QuicConfig { client, server_name, transport, server: None }, warnings))
-    }
-
-    /// The same, with another default of the congestion control.
-    pub(crate) fn with_default_congestion(mut self, congestion: CongestionControl) -> Self {
-        self.congestion.get_or_insert(congestion);
-        self
-    }
-
-    fn transport(&self) -> TransportConfig {
-        let congestion = self.congestion.unwrap_or(self.transport.congestion);
-        TransportConfig { congestion, ..self.transport }
     }
 
     fn trusts(&self) -> bool {
@@ -301,13 +289,13 @@ fn certificate_hash(keys: &mut QuicKeys, value: &str) -> Done {
 }
 
 fn congestion(keys: &mut QuicKeys, value: &str) -> Done {
-    keys.congestion = Some(match value.to_lowercase().as_str() {
+    keys.transport.congestion = match value.to_lowercase().as_str() {
         "none" => CongestionControl::None,
         "cubic" => CongestionControl::Cubic,
         "newreno" => CongestionControl::NewReno,
         "bbr" => CongestionControl::Bbr,
         _ => return Err(ValueError("it must be none, cubic, newreno or bbr".to_owned())),
-    });
+    };
     Ok(())
 }
 
@@ -390,6 +378,6 @@ mod tests {
         assert!(error("host:443?mode=rendezvous").contains("only for `srt://`"));
         assert!(error(&format!("host:443?{}", HASH.replace("cert", "cret"))).contains("certhash"));
         let plain = format!("srt://host:443?{HASH}").parse::<Uri>().unwrap_err().to_string();
-        assert!(plain.contains("a key of `srt+quic://` and"), "{plain}");
+        assert!(plain.contains("a key of `srt+quic://`, not of `srt://`"), "{plain}");
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn is_known(key: &str) -> bool {
         table.iter().any(|key| key.name == name || key.aliases.contains(&name))
     }
     #[cfg(feature = "quic")]
-    if has(crate::quic::QUIC_KEYS, key) || has(crate::quic_messages::MESSAGE_KEYS, key) {
+    if has(crate::quic::QUIC_KEYS, key) {
         return true;
     }
     has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key) || has(FILE_KEYS, key)

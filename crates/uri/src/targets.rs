@@ -1,28 +1,11 @@
 //! The targets that are named by the parts of a URI, except those of SRT.
 
 use std::path::PathBuf;
-#[cfg(feature = "quic")]
-use std::sync::Arc;
 
-#[cfg(feature = "quic")]
-use punctual::Carriage;
-#[cfg(feature = "quic")]
-use punctual::quic::{CongestionControl, MESSAGE_PROTOCOLS, Protocol};
-
-#[cfg(feature = "quic")]
-use crate::QuicTarget;
 use crate::error::{Problem, UriError};
 use crate::file::{FILE_KEYS, FileTarget};
-#[cfg(feature = "quic")]
-use crate::key::{find, names};
 use crate::parts::{Parts, parse_query, percent_decode};
 use crate::query::apply_query;
-#[cfg(feature = "quic")]
-use crate::query::unknown_among;
-#[cfg(feature = "quic")]
-use crate::quic::{QUIC_KEYS, QuicKeys};
-#[cfg(feature = "quic")]
-use crate::quic_messages::{MESSAGE_KEYS, MessageKeys};
 use crate::redact::redacted;
 use crate::tcp::{TCP_KEYS, TcpTarget};
 use crate::udp::{UDP_KEYS, UdpTarget};
@@ -84,39 +67,3 @@ pub(crate) fn udp(parts: &Parts<'_>) -> Result<UdpTarget, UriError> {
 pub(crate) fn rtp(parts: &Parts<'_>) -> Result<UdpTarget, UriError> {
     Ok(UdpTarget { rtp: true, ..udp(parts)? })
 }
-
-/// The target of the parts of a `quic://` URI.
-#[cfg(feature = "quic")]
-pub(crate) fn quic_messages(parts: &Parts<'_>) -> Result<QuicTarget, UriError> {
-    let port = parts.required_port()?;
-    let [quic_parts, own_parts] = parts.split_query(|key| find(QUIC_KEYS, key).is_some());
-    if let Some((key, _)) =
-        own_parts.query.iter().find(|(key, _)| find(MESSAGE_KEYS, key).is_none())
-    {
-        let all = names(MESSAGE_KEYS).chain(names(QUIC_KEYS));
-        return Err(parts.error(unknown_among(all, key)));
-    }
-    let (mut quic, mut own) = (QuicKeys::default(), MessageKeys::default());
-    apply_query(QUIC_KEYS, &quic_parts, &mut quic)?;
-    apply_query(MESSAGE_KEYS, &own_parts, &mut own)?;
-    let quic = quic.with_default_congestion(DEFAULT_CONGESTION);
-    let host = parts.host.clone();
-    let listen = own.listen.unwrap_or(host.is_empty());
-    if host.is_empty() && !listen {
-        let hint = "`listen=0` needs one to call: `quic://host:443`";
-        return Err(parts.error(Problem::NoHost(hint)));
-    }
-    let config = match (listen, own.carry) {
-        (true, None) => quic.listener(&host, MESSAGE_PROTOCOLS),
-        (true, Some(protocol)) => quic.listener(&host, &[protocol]),
-        (false, carry) => quic.caller(&host, &[carry.unwrap_or(Protocol::Datagrams)]),
-    };
-    let (config, warnings) = config.map_err(|problem| parts.error(problem))?;
-    let carriage = Carriage::Quic(Arc::new(config));
-    let port_config = punctual::PortConfig { carriage, ..Default::default() };
-    Ok(QuicTarget { host, port, listen, port_config, warnings })
-}
-
-/// The default of `quiccc`: nothing else limits the rate of bare messages.
-#[cfg(feature = "quic")]
-const DEFAULT_CONGESTION: CongestionControl = CongestionControl::Bbr;

@@ -13,17 +13,7 @@ pub fn topic() -> String {
     let mut text = INTRODUCTION.to_owned();
     section(&mut text, "Keys of srt:// URIs", SRT_KEYS);
     #[cfg(feature = "quic")]
-    section(
-        &mut text,
-        "Further keys of srt+quic:// URIs, and keys of quic:// URIs",
-        crate::quic::QUIC_KEYS,
-    );
-    #[cfg(feature = "quic")]
-    section(
-        &mut text,
-        "Keys of quic:// URIs, beside those of QUIC above",
-        crate::quic_messages::MESSAGE_KEYS,
-    );
+    section(&mut text, "Further keys of srt+quic:// URIs", crate::quic::QUIC_KEYS);
     section(&mut text, "Keys of udp:// and rtp:// URIs", UDP_KEYS);
     section(&mut text, "Keys of tcp:// URIs", TCP_KEYS);
     section(&mut text, "Keys of file:// URIs", FILE_KEYS);
@@ -92,8 +82,6 @@ A stream comes from one place and goes to another. Both are written as URIs:
   srt+quic://host:443?certhash=…
                                the same over QUIC; without cert and key a listener makes a
                                certificate and logs its hash
-  quic://host:443?carry=stream bare QUIC: messages in datagrams (default), each on a stream, or all
-                               in order on one stream;  quic://:443 listens
   udp://10.0.0.7:1234          UDP: send there; as a source, receive at this local address
   udp://:1234 or udp://@:1234  UDP: receive at that port
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it

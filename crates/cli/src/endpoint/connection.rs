@@ -67,11 +67,6 @@ impl Connection {
         connection
     }
 
-    #[cfg(feature = "quic")]
-    pub(crate) fn quic(connection: punctual::quic::QuicConnection, log: &Arc<EndLog>) -> Self {
-        Self::new(Reader::Quic(connection.clone()), Writer::quic(connection), log)
-    }
-
     /// Limits apply to what is read at a source, and to what is written at a destination. With the
     /// name in `packets_of` a transport stream is read in whole packets.
     pub(crate) fn tcp(
@@ -115,11 +110,6 @@ impl Connection {
 
     /// The end whose statistics this connection has; `None` for files, pipes, TCP and UDP.
     pub(crate) fn stats_end(&self) -> Option<StatsEnd> {
-        #[cfg(feature = "quic")]
-        if let Writer::Quic(connection, _) = &self.writer {
-            let id = u32::try_from(self.id).unwrap_or(u32::MAX);
-            return Some(StatsEnd::Quic(id, connection.clone()));
-        }
-        Some(StatsEnd::Srt(self.socket.clone()?, Arc::clone(&self.traffic)))
+        Some(StatsEnd::new(self.socket.clone()?, Arc::clone(&self.traffic)))
     }
 }

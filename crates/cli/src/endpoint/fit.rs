@@ -22,19 +22,10 @@ pub(crate) struct Fit {
     parts: VecDeque<Outgoing>,
     /// Whether messages come from a stream of bytes, so that their ends mean nothing.
     cuts_anywhere: bool,
-    protocol: Protocol,
+    /// Whether all messages must be whole packets of a transport stream, as in RTP.
+    wants_packets: bool,
     name: String,
     traffic: Arc<Traffic>,
-}
-
-/// The protocol of a connection.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Protocol {
-    #[cfg(feature = "quic")]
-    Quic,
-    /// All messages must be whole packets of a transport stream.
-    Rtp,
-    Srt,
 }
 
 impl Fit {
@@ -45,7 +36,7 @@ impl Fit {
             rest: Bytes::new(),
             parts: VecDeque::new(),
             cuts_anywhere: false,
-            protocol: Protocol::Srt,
+            wants_packets: false,
             name,
             traffic: Arc::default(),
         }
@@ -53,20 +44,14 @@ impl Fit {
 
     /// For messages that must be whole packets of a transport stream, of at most this size.
     pub(crate) fn of_packets(name: String, most: usize) -> Self {
-        Self { most, protocol: Protocol::Rtp, ..Self::new(name) }
-    }
-
-    /// The same for a connection of QUIC.
-    #[cfg(feature = "quic")]
-    pub(crate) fn of_quic(self) -> Self {
-        Self { protocol: Protocol::Quic, ..self }
+        Self { most, wants_packets: true, ..Self::new(name) }
     }
 
     /// For another writer to the same connection.
     pub(crate) fn again(&self) -> Self {
-        let (most, protocol) = (self.most, self.protocol);
-        let (cuts_anywhere, traffic) = (self.cuts_anywhere, Arc::clone(&self.traffic));
-        Self { most, cuts_anywhere, protocol, traffic, ..Self::new(self.name.clone()) }
+        let Self { most, cuts_anywhere, wants_packets, .. } = *self;
+        let traffic = Arc::clone(&self.traffic);
+        Self { most, cuts_anywhere, wants_packets, traffic, ..Self::new(self.name.clone()) }
     }
 
     /// Counts what is not sent here from now on.
@@ -86,7 +71,7 @@ impl Fit {
 
     /// Whether the next message must be [taken](Self::take), since it may continue a packet.
     pub(crate) fn is_open(&self) -> bool {
-        self.wants_packets() || !self.rest.is_empty()
+        self.wants_packets || !self.rest.is_empty()
     }
 
     /// The connection carries at most this number of bytes. Parts that are longer are cut again.
@@ -122,11 +107,11 @@ impl Fit {
         }
         self.leave_out_torn(rest.len());
         match first_packet(&payload) {
-            Some(start) if most > 0 && (self.wants_packets() || payload.len() > self.most) => {
+            Some(start) if most > 0 && (self.wants_packets || payload.len() > self.most) => {
                 self.leave_out_torn(start);
                 self.cut_packets(payload.slice(start..), options, most, more);
             }
-            _ if self.wants_packets() => self.leave_out(payload.len()),
+            _ if self.wants_packets => self.leave_out(payload.len()),
             _ if payload.len() <= self.most => self.parts.push_back(Outgoing { payload, options }),
             _ if self.cuts_anywhere && self.most > 0 => self.cut_bytes(payload, options),
             _ => self.leave_out(payload.len()),
@@ -152,10 +137,6 @@ impl Fit {
         }
     }
 
-    fn wants_packets(&self) -> bool {
-        self.protocol == Protocol::Rtp
-    }
-
     fn leave_out(&self, bytes: usize) {
         let before = self.traffic.count_unsent(1, bytes) + 1;
         // The first one, and later ever more at a time.
@@ -163,24 +144,19 @@ impl Fit {
             return;
         }
         let Self { name, most, .. } = self;
-        let other_way = match self.protocol {
-            Protocol::Rtp => {
-                tracing::warn!(
-                    "{name}: {before} messages so far were not sent, because they are no MPEG-TS \
-                     (the last one has {bytes} bytes): RTP carries transport stream only; \
-                     `udp://` carries any datagrams"
-                );
-                return;
-            }
-            #[cfg(feature = "quic")]
-            Protocol::Quic => "let each travel on a stream by `carry=streams`",
-            Protocol::Srt => "send a stream of bytes by `transtype=stream`",
-        };
+        if self.wants_packets {
+            tracing::warn!(
+                "{name}: {before} messages so far were not sent, because they are no MPEG-TS (the \
+                 last one has {bytes} bytes): RTP carries transport stream only; `udp://` carries \
+                 any datagrams"
+            );
+            return;
+        }
         tracing::warn!(
             "{name}: {before} messages so far were not sent, because this connection carries at \
              most {most} bytes (the last one has {bytes}): transport stream is cut to fit; of \
              other datagrams let the source send smaller ones (FFmpeg: `pkt_size={most}`), or \
-             {other_way}"
+             send a stream of bytes by `transtype=stream`"
         );
     }
 

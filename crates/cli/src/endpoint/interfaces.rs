@@ -67,7 +67,7 @@ pub(crate) fn names(uri: &Uri) -> Vec<String> {
         Target::Srt(target) => [target.local_host.as_deref(), target.port_config.device.as_deref()],
         Target::Tcp(target) => [target.adapter.as_deref(), None],
         Target::Udp(target) => [target.adapter.as_deref(), None],
-        Target::Quic(_) | Target::File(_) | Target::Stdio => [None, None],
+        Target::File(_) | Target::Stdio => [None, None],
     };
     names.into_iter().flatten().map(str::to_owned).collect()
 }

@@ -85,7 +85,6 @@ impl<'a> Place<'a> {
         };
         match &uri.target {
             Target::File(_) | Target::Stdio => None,
-            Target::Quic(it) => place(Transport::Udp, it.listen, &it.host, it.port),
             Target::Srt(it) if it.mode == Mode::Rendezvous => None,
             Target::Srt(it) => place(Transport::Udp, it.mode == Mode::Listener, &it.host, it.port),
             Target::Tcp(it) => place(Transport::Tcp, it.listen, &it.host, it.port),

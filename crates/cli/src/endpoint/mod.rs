@@ -25,8 +25,6 @@ mod packets;
 mod plain_packets;
 pub(crate) mod port_owner;
 mod quic;
-#[cfg(feature = "quic")]
-mod quic_messages;
 mod reader;
 mod recording;
 mod recording_place;
@@ -62,7 +60,7 @@ pub(crate) use writer::Writer;
 /// Whether an end cannot wait for the other one: it loses data instead.
 pub(crate) fn is_live(uri: &Uri) -> bool {
     match &uri.target {
-        Target::Quic(_) | Target::Udp(_) => true,
+        Target::Udp(_) => true,
         Target::Srt(target) => target.config.transmission() == Transmission::Live,
         _ => false,
     }

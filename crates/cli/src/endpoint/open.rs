@@ -14,8 +14,6 @@ use crate::endpoint::byte_writer::ByteWriter;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::interfaces::{self, Interfaces};
 use crate::endpoint::plain_packets::PlainPackets;
-#[cfg(feature = "quic")]
-use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
 use crate::endpoint::rtp::{RtpReader, RtpWriter};
 use crate::endpoint::{
@@ -97,8 +95,6 @@ struct Waiting {
 enum AnyListener {
     #[default]
     None,
-    #[cfg(feature = "quic")]
-    Quic(punctual::quic::QuicListener),
     Srt(Arc<Listener>),
     Tcp(TcpListener),
 }
@@ -284,10 +280,6 @@ impl Opener {
                 listen_srt(target, links, *message_size, listener, most).await.map(|_| ())
             }
             Target::Tcp(target) if target.listen => listen_tcp(target, listener).await.map(|_| ()),
-            #[cfg(feature = "quic")]
-            Target::Quic(target) if target.listen => {
-                listen_quic(target, listener).await.map(|_| ())
-            }
             _ => Ok(()),
         };
         listened.map_err(|failure| failure.at(&self.uri))
@@ -378,10 +370,6 @@ impl Opener {
                 let listener = &mut self.waiting.listener;
                 open_tcp(&self.uri, target, self.role, wants_packets, size, listener, log).await
             }
-            #[cfg(feature = "quic")]
-            Target::Quic(target) => open_quic(target, &mut self.waiting.listener, log).await,
-            #[cfg(not(feature = "quic"))]
-            Target::Quic(_) => unreachable!("without QUIC no such URI is parsed"),
             Target::Udp(target) => {
                 let gather = self.coalesce.max(self.gather);
                 let wants_packets = self.pacing.to_network;
@@ -465,31 +453,6 @@ async fn listen_tcp<'a>(
     Ok(listener)
 }
 
-#[cfg(feature = "quic")]
-async fn listen_quic<'a>(
-    target: &punctual_uri::QuicTarget,
-    listener: &'a mut AnyListener,
-) -> Result<&'a punctual::quic::QuicListener, Failure> {
-    if !matches!(listener, AnyListener::Quic(_)) {
-        *listener = AnyListener::Quic(quic_messages::listen(target).await?);
-    }
-    let AnyListener::Quic(listener) = listener else { unreachable!("it was set just now") };
-    Ok(listener)
-}
-
-#[cfg(feature = "quic")]
-async fn open_quic(
-    target: &punctual_uri::QuicTarget,
-    listener: &mut AnyListener,
-    log: &Arc<EndLog>,
-) -> Result<Connection, Failure> {
-    let connection = match target.listen {
-        true => quic_messages::accept(listen_quic(target, listener).await?, log).await?,
-        false => quic_messages::call(target).await?,
-    };
-    Ok(Connection::quic(connection, log))
-}
-
 async fn open_tcp(
     uri: &Uri,
     target: &TcpTarget,
@@ -564,7 +527,6 @@ fn calls(uri: &Uri) -> bool {
     match &uri.target {
         Target::Srt(target) => target.mode != Mode::Listener,
         Target::Tcp(target) => !target.listen,
-        Target::Quic(target) => !target.listen,
         Target::File(_) | Target::Stdio | Target::Udp(_) => true,
     }
 }

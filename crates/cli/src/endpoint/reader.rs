@@ -25,9 +25,6 @@ pub(crate) enum Reader {
     Group(Group),
     /// From no source: this end only writes.
     None,
-    /// From a QUIC peer, without SRT.
-    #[cfg(feature = "quic")]
-    Quic(punctual::quic::QuicConnection),
     /// From a recording, at its pace.
     Paced(Box<PacedReader>),
     /// From an SRT peer whose stream goes on over one connection after the other.
@@ -84,8 +81,6 @@ impl Reader {
             },
             Self::None => std::future::pending().await,
             Self::Paced(reader) => reader.read(batch).await,
-            #[cfg(feature = "quic")]
-            Self::Quic(connection) => crate::endpoint::quic_messages::read(connection, batch).await,
             Self::Resumed(reader) => reader.read(batch).await,
             Self::Srt { socket, messages } => match socket.recv_many(messages, BATCH).await {
                 Ok(_) => {

@@ -27,9 +27,6 @@ pub(crate) enum Writer {
     Group(Group, Fit),
     /// To no destination: this end only reads.
     None,
-    /// To a QUIC peer, without SRT.
-    #[cfg(feature = "quic")]
-    Quic(punctual::quic::QuicConnection, Fit),
     /// To a UDP socket, in RTP packets.
     Rtp(RtpWriter),
     /// To an SRT peer.
@@ -54,13 +51,6 @@ impl Writer {
     pub(crate) fn group(group: Group) -> Self {
         let fit = Fit::new("the group".to_owned());
         Self::Group(group, fit)
-    }
-
-    /// A writer to a QUIC peer.
-    #[cfg(feature = "quic")]
-    pub(crate) fn quic(connection: punctual::quic::QuicConnection) -> Self {
-        let name = connection.info().map_or_else(String::new, |info| info.remote.to_string());
-        Self::Quic(connection, Fit::new(name).of_quic())
     }
 
     /// Another writer to the same SRT peer; `None` for other destinations.
@@ -90,8 +80,6 @@ impl Writer {
     fn fit(&mut self) -> Option<&mut Fit> {
         match self {
             Self::Group(_, fit) | Self::Srt(_, fit) => Some(fit),
-            #[cfg(feature = "quic")]
-            Self::Quic(_, fit) => Some(fit),
             Self::Rtp(writer) => Some(writer.fit()),
             _ => None,
         }
@@ -106,11 +94,9 @@ impl Writer {
             Self::Bytes(writer) => writer.write(&mut payloads(batch)).await?,
             Self::File(recording) => recording.write(&mut payloads(batch)).await?,
             Self::Frames(writer) => writer.write(batch).await?,
-            Self::Group(group, fit) => write_one_by_one(group, fit, batch).await?,
+            Self::Group(group, fit) => write_to_group(group, fit, batch).await?,
             Self::None => batch.clear(),
             Self::Srt(socket, fit) => write_to_socket(socket, fit, batch).await?,
-            #[cfg(feature = "quic")]
-            Self::Quic(connection, fit) => write_one_by_one(connection, fit, batch).await?,
             Self::Rtp(writer) => writer.write(batch).await?,
             Self::Udp(writer) => writer.write(&mut payloads(batch)).await?,
         }
@@ -135,11 +121,6 @@ impl Writer {
             }
             Self::Group(group, _) => {
                 group.close().await;
-                Ok(())
-            }
-            #[cfg(feature = "quic")]
-            Self::Quic(connection, _) => {
-                connection.close().await;
                 Ok(())
             }
             Self::None | Self::Rtp(_) | Self::Udp(_) => Ok(()),
@@ -173,27 +154,9 @@ where
     }
 }
 
-/// A destination that takes one message at a time.
-trait OneByOne: Sync {
-    fn send_one(&self, message: Outgoing) -> impl Future<Output = Result<(), Error>> + Send;
-}
-
-impl OneByOne for Group {
-    async fn send_one(&self, Outgoing { payload, options }: Outgoing) -> Result<(), Error> {
-        self.send_with(payload, options).await
-    }
-}
-
-#[cfg(feature = "quic")]
-impl OneByOne for punctual::quic::QuicConnection {
-    async fn send_one(&self, message: Outgoing) -> Result<(), Error> {
-        self.send(message.payload).await
-    }
-}
-
-/// The same for a destination that takes one message at a time.
-async fn write_one_by_one<M>(
-    destination: &impl OneByOne,
+/// The same for a group, which takes one message at a time.
+async fn write_to_group<M>(
+    group: &Group,
     fit: &mut Fit,
     batch: &mut VecDeque<M>,
 ) -> Result<(), Failure>
@@ -211,7 +174,7 @@ where
             take_next(fit, batch);
             continue;
         }
-        match destination.send_one(next).await {
+        match group.send_with(next.payload, next.options).await {
             Ok(()) if is_part => drop(fit.parts().pop_front()),
             Ok(()) => drop(batch.pop_front()),
             sent => check_size(sent, fit, batch)?,

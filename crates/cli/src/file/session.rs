@@ -126,7 +126,7 @@ impl Sessions {
         let carried = stop.or(transfer.carry(&socket));
         let done = match &self.stats {
             Some(stats) => {
-                let end = StatsEnd::Srt(SrtEnd::Socket(socket.clone()), std::sync::Arc::default());
+                let end = StatsEnd::new(SrtEnd::Socket(socket.clone()), std::sync::Arc::default());
                 stats.observe(&end, carried).await
             }
             None => carried.await,

@@ -293,7 +293,7 @@ fn spooled(
 
 /// Whether a destination should get a file at the pace of its clock.
 fn is_network(uri: &Uri) -> bool {
-    matches!(uri.target, Target::Quic(_) | Target::Srt(_) | Target::Tcp(_) | Target::Udp(_))
+    matches!(uri.target, Target::Srt(_) | Target::Tcp(_) | Target::Udp(_))
 }
 
 /// Whether a destination writes to the terminal that has the live line.

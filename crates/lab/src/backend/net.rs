@@ -1,6 +1,8 @@
 //! Real sockets: the library at both ends, and the emulator between them, in real time; or the
 //! kernel's TCP between the emulator's two sides.
 
+#[cfg(feature = "quic")]
+mod bare_quic;
 mod blocks;
 #[cfg(target_os = "linux")]
 mod kernel_tcp;

@@ -21,7 +21,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
 #[cfg(feature = "quic")]
 mod with {
     use punctual::quic::{CongestionControl, TransportConfig};
-    use punctual_sim::{Carriage as HostCarriage, End, QuicCarry, StreamId, Transport, World};
+    use punctual_sim::{Carriage as HostCarriage, End, StreamId, Transport, World};
 
     use crate::run::{Carriage, QuicCongestion};
 
@@ -53,7 +53,7 @@ mod with {
 
     /// The transport of a stream of bare datagrams.
     pub(in super::super) const fn datagrams() -> Transport {
-        Transport::Quic(QuicCarry::Datagrams)
+        Transport::Quic
     }
 
     /// Datagrams that the senders' QUIC dropped before it sent them; `None` without QUIC.

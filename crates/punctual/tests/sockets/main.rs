@@ -36,7 +36,6 @@ mod log;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "quic")]
-mod quic_messages;
 mod reconnect;
 mod relay;
 #[path = "../../examples/relay.rs"]

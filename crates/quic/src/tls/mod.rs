@@ -35,16 +35,10 @@ pub enum Protocol {
     Srt,
     /// `punctual-datagrams`: each DATAGRAM frame carries one message.
     Datagrams,
-    /// `punctual-streams`: each message has a unidirectional stream of its own.
-    Streams,
-    /// `punctual-stream`: all messages of an end follow each other on one unidirectional stream,
-    /// each after its length as a variable-length integer of QUIC.
-    Stream,
 }
 
 impl Protocol {
-    const ALL: [Self; 5] =
-        [Self::SrtWithStreams, Self::Srt, Self::Datagrams, Self::Streams, Self::Stream];
+    const ALL: [Self; 3] = [Self::SrtWithStreams, Self::Srt, Self::Datagrams];
 
     /// The name in the TLS handshake.
     pub const fn name(self) -> &'static str {
@@ -52,8 +46,6 @@ impl Protocol {
             Self::SrtWithStreams => "punctual-srt",
             Self::Srt => "srt",
             Self::Datagrams => "punctual-datagrams",
-            Self::Streams => "punctual-streams",
-            Self::Stream => "punctual-stream",
         }
     }
 

@@ -110,35 +110,6 @@ fn messages_arrive_whole_over_a_lossy_path() {
 }
 
 #[test]
-fn messages_on_one_stream_arrive_in_order_over_a_lossy_path() {
-    let identity = Identity::self_signed(&["localhost"]).expect("a name");
-    let trust = Trust::Pinned(identity.hash().expect("there is a certificate"));
-    let client = ClientTls::new(trust, &[Protocol::Stream]);
-    let server = ServerTls::new(identity, &[Protocol::Datagrams, Protocol::Stream]);
-    let mut duo = Duo::called(&client, &server, "localhost");
-    let mut count = 0_u32;
-    duo.drops = Box::new(move |_, _| {
-        count += 1;
-        count.is_multiple_of(13)
-    });
-    let (id, other) = (duo.id(CLIENT), duo.id(SERVER));
-    let message = |number: usize| Bytes::from(vec![7; number * number]);
-    for (end, id) in [(CLIENT, id), (SERVER, other)] {
-        for number in 0..100 {
-            duo.ends[end].send_message(id, message(number)).expect("it is short enough");
-        }
-        duo.ends[end].finish(id);
-        assert!(!duo.ends[end].is_flushed(id));
-    }
-    duo.run_for(MS(10_000));
-    for (end, id) in [(CLIENT, id), (SERVER, other)] {
-        let received = std::iter::from_fn(|| duo.ends[end].recv_message(id));
-        assert!(received.eq((0..100).map(message)));
-        assert!(duo.ends[end].is_flushed(id), "everything is acknowledged");
-    }
-}
-
-#[test]
 fn a_message_that_is_too_long_harms_no_other_one() {
     let mut duo = connected();
     let (id, other) = (duo.id(CLIENT), duo.id(SERVER));

@@ -5,8 +5,6 @@ use std::time::Duration;
 use punctual_proto::{Config, GroupKind, Transmission};
 
 use super::payload::{MAX_FILE_PAYLOAD, MAX_PAYLOAD};
-#[cfg(feature = "quic")]
-use crate::bare_quic::QuicCarry;
 use crate::error::WorldError;
 use crate::ids::HostId;
 use crate::schedule::RateSchedule;
@@ -69,7 +67,7 @@ pub enum Transport {
     Udp,
     /// Messages over QUIC without SRT; the sender calls.
     #[cfg(feature = "quic")]
-    Quic(QuicCarry),
+    Quic,
 }
 
 /// A link of a group. Hosts represent the UDP ports of one machine, so all hosts of an end have the
@@ -137,8 +135,8 @@ impl StreamConfig {
     /// The longest message that can be carried.
     pub(crate) fn max_payload(&self) -> usize {
         #[cfg(feature = "quic")]
-        if let Transport::Quic(carry) = self.transport {
-            return carry.max_payload();
+        if let Transport::Quic = self.transport {
+            return crate::bare_quic::MAX_PAYLOAD;
         }
         let Some((sender, receiver, _)) = self.transport.ends() else { return MAX_PAYLOAD };
         match sender.transmission() {

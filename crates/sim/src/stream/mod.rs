@@ -21,8 +21,6 @@ pub(crate) use self::payload::MIN_PAYLOAD;
 use self::receiving::Receiving;
 pub(crate) use self::sending::{Phase, Sending};
 use crate::agenda::Source;
-#[cfg(feature = "quic")]
-use crate::bare_quic::QuicCarry;
 use crate::ground::Ground;
 use crate::host::{Lateness, Use};
 use crate::ids::number;
@@ -147,7 +145,7 @@ impl Stream {
                 self.bond = bond.map(Box::new);
             }
             #[cfg(feature = "quic")]
-            &Transport::Quic(carry) => self.call_by_quic(carry, ground),
+            Transport::Quic => self.call_by_quic(ground),
             Transport::Srt { .. } => self.call_by_srt(ground),
         }
     }
@@ -168,14 +166,14 @@ impl Stream {
 
     /// The sender's host calls the receiver's.
     #[cfg(feature = "quic")]
-    fn call_by_quic(&mut self, carry: QuicCarry, ground: &mut Ground) {
+    fn call_by_quic(&mut self, ground: &mut Ground) {
         let [caller, remote] = [self.from, self.to].map(|host| ground.hosts.get(host).address);
         let local = ground.local(self.from);
         if let Some(called) = ground.hosts.get_mut(self.to).machine.bare_quic() {
             called.expect(caller, self.number);
         }
         if let Some(calling) = ground.hosts.get_mut(self.from).machine.bare_quic()
-            && let Err(error) = calling.call(local, remote, carry, self.number)
+            && let Err(error) = calling.call(local, remote, self.number)
         {
             self.end(ground, CloseReason::PathLost(error.to_string().into()));
         }
@@ -216,9 +214,9 @@ impl Stream {
                 bond.send(ground, payload.clone())
             }
             #[cfg(feature = "quic")]
-            &Transport::Quic(carry) => {
+            Transport::Quic => {
                 let quic = host.machine.bare_quic().ok_or(SendError::NotConnected)?;
-                quic.send(self.number, carry, payload.clone())
+                quic.send(self.number, payload.clone())
             }
             Transport::Srt { sender, .. } => {
                 let id = self.connection(End::Sender).ok_or(SendError::NotConnected)?;

@@ -116,7 +116,7 @@ impl World {
         let host = if end == End::Sender { stream.from } else { stream.to };
         let machine = &self.ground.hosts.get(host).machine;
         match &stream.config.transport {
-            Transport::Quic(_) => machine.bare_quic_info(stream.number()),
+            Transport::Quic => machine.bare_quic_info(stream.number()),
             _ => machine.quic_info_of(machine.path_of(stream.connection(end)?)?),
         }
     }

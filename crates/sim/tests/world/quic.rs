@@ -2,9 +2,7 @@
 
 use punctual_netem::{LinkConfig, Loss, Reorder};
 use punctual_quic::{CongestionControl, TransportConfig};
-use punctual_sim::{
-    Carriage, End, HostConfig, QuicCarry, StreamId, StreamOutcome, Transport, WorldError,
-};
+use punctual_sim::{Carriage, End, HostConfig, StreamId, StreamOutcome, Transport, WorldError};
 
 use crate::common::{MS, Pair, SECS, delay, latency, lossy, srt};
 
@@ -65,7 +63,7 @@ fn the_called_end_may_send() {
 fn bare_datagrams_arrive_once_or_not_at_all() {
     let link = lossy(20, 0.01).with_reorder(Reorder::Late { share: 0.01, by: MS(5) });
     let mut pair = pair(3, link.expect("a share"), bare());
-    let stream = run_stream(&mut pair, Transport::Quic(QuicCarry::Datagrams));
+    let stream = run_stream(&mut pair, Transport::Quic);
     let outcome = pair.world.outcome(stream);
     let lost = outcome.messages_sent - outcome.messages_received;
     assert_eq!(outcome.messages_sent, 5_000);
@@ -75,14 +73,6 @@ fn bare_datagrams_arrive_once_or_not_at_all() {
     assert_eq!((outcome.integrity.damaged, outcome.integrity.doubled), (0, 0));
     let info = pair.world.quic_info(stream, End::Sender).expect("it is there");
     assert_eq!((info.datagrams_sent, info.datagrams_dropped), (5_000, 0));
-}
-
-#[test]
-fn messages_on_streams_all_arrive() {
-    let mut pair = pair(4, lossy(20, 0.05), bare());
-    let outcome = run(&mut pair, Transport::Quic(QuicCarry::Streams));
-    assert_eq!((outcome.messages_sent, outcome.messages_received), (5_000, 5_000));
-    assert!(outcome.metrics.reordered > 0, "later messages do not wait for a lost one");
 }
 
 #[test]
@@ -129,7 +119,7 @@ fn hosts_carry_what_the_stream_needs() {
     let mut world = pair(9, delay(1), bare());
     let refused = world.world.add_stream(world.stream(srt(&latency(120)), 1, 1));
     assert_eq!(refused, Err(WorldError::Carriage(world.from, world.to)));
-    let datagrams = Transport::Quic(QuicCarry::Datagrams);
+    let datagrams = Transport::Quic;
     world.add(world.stream(datagrams.clone(), 1, 1));
     let refused = world.world.add_stream(world.stream(datagrams.clone(), 1, 1));
     assert_eq!(refused, Err(WorldError::SharedQuic(world.from, world.to)));
