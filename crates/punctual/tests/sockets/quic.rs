@@ -269,14 +269,15 @@ async fn a_flood_of_first_packets_harms_no_stream_and_gets_retry_packets() {
             }
         }
     });
-    // Answers of the type Retry; of the others there are few.
+    // Answers of the type Retry, and the others. A busy machine drops many of both.
     let answers = tokio::spawn(async move {
-        let (mut buffer, mut retries) = ([0; 2_048], 0);
+        let (mut buffer, mut answers) = ([0; 2_048], [0; 2]);
         while let Ok(Ok(length)) = timeout(Duration::from_secs(1), stranger.recv(&mut buffer)).await
         {
-            retries += u32::from(length > 0 && buffer[0] & 0xF0 == 0xF0);
+            let is_retry = length > 0 && buffer[0] & 0xF0 == 0xF0;
+            answers[usize::from(!is_retry)] += 1;
         }
-        retries
+        answers
     });
     // The stream goes on for as long as the flood does.
     let mut sent = 0;
@@ -289,8 +290,8 @@ async fn a_flood_of_first_packets_harms_no_stream_and_gets_retry_packets() {
         assert_eq!(within(accepted.recv()).await.unwrap().payload, message(n));
     }
     assert_eq!(accepted.statistics().packets_receive_dropped, 0);
-    let retries = answers.await.unwrap();
-    assert!(retries > FLOOD / 2, "{retries} of {FLOOD} have to prove their address");
+    let [retries, others] = answers.await.unwrap();
+    assert!(retries > 2 * others, "{retries} have to prove their address, {others} need not");
     // An honest caller gets in, by a Retry packet.
     let second = self::port(client(theirs)).await;
     let call = second.connect(remote, config());
