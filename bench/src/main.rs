@@ -1,12 +1,12 @@
 //! Punctual and libsrt side by side, in the same scenarios, on the same two cores.
 //!
-//! `bench all` runs each scenario in turn, libsrt and Punctual alternating, prints a table and
-//! writes it with `--write`. A scenario's name runs that one alone. Each run is a pair of
-//! processes: a receiver that listens and a sender that calls it and sends paced messages. Both
-//! come in two forms with the same arguments and output: this program's own `send` and `receive`
-//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed and runs
-//! with libsrt or with Punctual's C library in its place. CPU time and memory are read from
-//! outside, by the same code for all.
+//! `bench all` runs each scenario in turn, libsrt and Punctual alternating, prints tables, and with
+//! `--write` puts them between the marks of a page. A scenario's name runs that one alone. Each run
+//! is a pair of processes: a receiver that listens and a sender that calls it and sends paced
+//! messages. Both come in two forms with the same arguments and output: this program's own `send`
+//! and `receive` over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when
+//! needed and runs with libsrt or with Punctual's C library in its place. CPU time and memory are
+//! read from outside, by the same code for all.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod hot_path;
 mod libsrt;
 mod machine;
 mod messages;
+mod page;
 mod pair;
 mod probe;
 mod program;
@@ -37,7 +38,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::calls::Calls;
 use crate::flood::Flood;
 use crate::pair::Pairs;
-use crate::report::Row;
+use crate::report::Section;
 use crate::scenario::{Bench, Effort, Scenario};
 use crate::traffic::Traffic;
 use crate::world::Scene;
@@ -56,7 +57,13 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs all scenarios.
-    All(Selection),
+    All {
+        #[command(flatten)]
+        selection: Selection,
+        /// Puts the tables between the marks of this Markdown file.
+        #[arg(long, value_name = "FILE")]
+        write: Option<PathBuf>,
+    },
     /// Runs the named scenarios.
     Run {
         #[arg(required = true, value_enum)]
@@ -95,15 +102,12 @@ struct Selection {
     /// Under two minutes: one repeat of shorter runs. The figures are rough.
     #[arg(long)]
     quick: bool,
-    /// Writes the table and how it was measured to this Markdown file.
-    #[arg(long, value_name = "FILE")]
-    write: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::All(selection) => measure(Scenario::ALL, &selection),
-        Command::Run { scenarios, selection } => measure(&scenarios, &selection),
+        Command::All { selection, write } => measure(Scenario::ALL, &selection, write.as_deref()),
+        Command::Run { scenarios, selection } => measure(&scenarios, &selection, None),
         Command::Send(traffic) => send::run(&traffic),
         Command::Receive(traffic) => receive::run(&traffic),
         Command::Flood(attack) => flood::run(&attack),
@@ -122,7 +126,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
+/// Measures, prints the tables, and puts them into `page`.
+fn measure(scenarios: &[Scenario], selection: &Selection, page: Option<&Path>) -> Result<()> {
     let cores = machine::keep_to_two_cores()?;
     let libsrt = libsrt::build();
     if let Err(reason) = &libsrt {
@@ -141,28 +146,28 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
     let pairs = Pairs::new(libsrt.ok().map(|libsrt| libsrt.program), c_library.ok())?;
     let effort = if selection.quick { Effort::QUICK } else { Effort::FULL };
     let mut bench = Bench { pairs, effort };
-    let rows = runtime()?.block_on(async {
-        let mut rows: Vec<Row> = Vec::new();
+    let sections = runtime()?.block_on(async {
+        let mut sections: Vec<Section> = Vec::new();
         for scenario in scenarios {
-            rows.extend(scenario.run(&mut bench).await);
+            let rows = scenario.run(&mut bench).await;
+            let heading = scenario.heading();
+            match sections.iter_mut().find(|section| section.heading == heading) {
+                Some(section) => section.rows.extend(rows),
+                None => sections.push(Section { heading, rows }),
+            }
         }
-        rows
+        sections
     });
 
-    println!("{}", report::tables(&rows));
-    match &selection.write {
-        Some(path) => write(path, &report::document(&rows, &machine, selection.quick)),
+    println!("{}", report::tables(&sections));
+    match page {
+        Some(page) => page::write(page, &report::text(&sections, &machine, selection.quick)),
         None => Ok(()),
     }
 }
 
 /// Load average above which a machine is not left alone.
 const BUSY: f64 = 0.7;
-
-fn write(path: &Path, document: &str) -> Result<()> {
-    std::fs::write(path, document)
-        .map_err(|error| format!("{} cannot be written: {error}", path.display()).into())
-}
 
 /// One thread: what is not measured shall not disturb, and what is measured shows its cost a core.
 fn runtime() -> Result<tokio::runtime::Runtime> {

@@ -1,4 +1,4 @@
-//! The table: figures, ratios, verdicts; on the terminal and in a Markdown file.
+//! The tables: figures, ratios, verdicts; on the terminal and in a Markdown file.
 
 use std::fmt;
 
@@ -77,53 +77,68 @@ pub(crate) enum Target {
     OfCLibrary(&'static Self),
 }
 
-/// The rows as tables that read well on a terminal and are Markdown too: the library for Rust, then
-/// the C library.
-pub(crate) fn tables(rows: &[Row]) -> String {
-    let (c_library, rust): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_of_c_library());
+/// The rows of some scenarios under one heading.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    /// The heading of the table.
+    pub(crate) heading: &'static str,
+    /// The figures, for the library for Rust and for the C library.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// The tables, which read well on a terminal and are Markdown too: a table for each section, and
+/// one with all rows of the C library.
+pub(crate) fn tables(sections: &[Section]) -> String {
     let header = ["what", "target", "libsrt", "Punctual", "ratio", "verdict"].map(String::from);
-    let mut tables = table(header, rust.into_iter().map(Row::cells));
-    if !c_library.is_empty() {
-        let header = ["what", "target", "libsrt", "Punctual", "C library", "ratio", "verdict"];
-        let cells = c_library.into_iter().map(Row::c_library_cells);
-        tables += &format!("\n{C_LIBRARY}\n\n{}", table(header.map(String::from), cells));
+    let mut tables = String::new();
+    for section in sections {
+        let rows = section.rows.iter().filter(|row| !row.is_of_c_library()).map(Row::cells);
+        tables += &under(section.heading, &table(header.clone(), rows.collect()));
     }
+    let header = ["what", "target", "libsrt", "Punctual", "C library", "ratio", "verdict"];
+    let all = sections.iter().flat_map(|section| &section.rows);
+    let rows = all.filter(|row| row.is_of_c_library()).map(Row::c_library_cells);
+    tables += &under(C_LIBRARY, &table(header.map(String::from), rows.collect()));
     tables
 }
 
+/// The text of a page: the machine and the tables.
+pub(crate) fn text(sections: &[Section], machine: &str, quick: bool) -> String {
+    let rough = if quick { "A quick run: one repeat, short runs, rough figures.\n\n" } else { "" };
+    format!("{machine}\n\n{rough}{}", tables(sections))
+}
+
+/// The table under its heading, and an empty line; empty without rows.
+fn under(heading: &str, table: &str) -> String {
+    if table.is_empty() { String::new() } else { format!("### {heading}\n\n{table}\n") }
+}
+
 /// One table; empty without rows.
-fn table<const N: usize>(
-    header: [String; N],
-    rows: impl ExactSizeIterator<Item = [String; N]>,
-) -> String {
-    if rows.len() == 0 {
+fn table<const N: usize>(header: [String; N], rows: Vec<[String; N]>) -> String {
+    // A column without any figure is left out.
+    let filled = |&column: &usize| rows.iter().any(|row| row[column] != NONE);
+    let columns: Vec<usize> = (0..N).filter(filled).collect();
+    if columns.is_empty() {
         return String::new();
     }
     let cells: Vec<_> = std::iter::once(header).chain(rows).collect();
-    let widths: Vec<usize> = (0..N)
-        .map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
-        .collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
+    let columns = columns.into_iter().map(|column| (column, width(column).unwrap_or(0)));
+    let columns: Vec<(usize, usize)> = columns.collect();
     let mut table = String::new();
     for (i, row) in cells.iter().enumerate() {
-        for (cell, &width) in row.iter().zip(&widths) {
-            table += &format!("| {cell:width$} ");
+        for &(column, width) in &columns {
+            table += &format!("| {:width$} ", row[column]);
         }
         table += "|\n";
         if i == 0 {
-            for width in &widths {
+            for (_, width) in &columns {
                 table += &format!("|{:-<1$}", "", width + 2);
             }
             table += "|\n";
         }
     }
     table
-}
-
-/// The whole Markdown file: the machine, the table and how it was measured.
-pub(crate) fn document(rows: &[Row], machine: &str, quick: bool) -> String {
-    let rough = if quick { "\nA quick run: one repeat, short runs, rough figures.\n" } else { "" };
-    let tables = tables(rows);
-    format!("# Benchmarks\n\n{machine}\n{rough}\n{tables}\n{METHOD}")
 }
 
 impl Row {
@@ -265,8 +280,7 @@ fn short(figure: f64) -> String {
 /// The text in place of a figure that was not measured.
 const NONE: &str = "–";
 /// The heading of the C library's table.
-const C_LIBRARY: &str = "## The C library in libsrt's place";
-const METHOD: &str = include_str!("method.md");
+const C_LIBRARY: &str = "The C library in libsrt's place";
 
 #[cfg(test)]
 mod tests {
@@ -315,10 +329,25 @@ mod tests {
 
     #[test]
     fn all_lines_of_the_table_are_equally_wide() {
-        let tables = tables(&[row(Target::AtMost(2.0), &[(Some(1.0), 2.0)])]);
-        let widths: Vec<usize> = tables.lines().map(|line| line.chars().count()).collect();
+        let rows = vec![row(Target::AtMost(2.0), &[(Some(1.0), 2.0)])];
+        let tables = tables(&[Section { heading: "Rates", rows }]);
+        let rows = tables.lines().filter(|line| line.starts_with('|'));
+        let widths: Vec<usize> = rows.map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 3);
         assert!(widths.iter().all(|&width| width == widths[0]), "{tables}");
+    }
+
+    #[test]
+    fn each_section_has_its_heading_and_only_the_columns_with_figures() {
+        let section =
+            |heading, samples| Section { heading, rows: vec![row(Target::AtMost(2.0), samples)] };
+        let sections = [section("Rates", &[(Some(1.0), 2.0)]), section("Worlds", &[(None, 2.0)])];
+        let text = text(&sections, "2 cores", true);
+        let (rates, worlds) = text.split_once("### Worlds\n").unwrap();
+        assert!(rates.starts_with("2 cores\n\nA quick run"), "{rates}");
+        assert!(rates.contains("### Rates\n\n| what ") && rates.contains("| libsrt "), "{rates}");
+        assert!(worlds.contains("| what ") && !worlds.contains("libsrt"), "{worlds}");
+        assert!(worlds.contains("| Punctual ") && worlds.contains("| verdict "), "{worlds}");
     }
 
     #[test]
@@ -329,7 +358,7 @@ mod tests {
         let more = "≤ 0.9 Mb/s more than in Rust";
         assert_eq!(cells[1..4], [more, "2.00 Mb/s", "0.500 Mb/s"]);
         assert_eq!(cells[4..], ["1.50 Mb/s", "0.750", "**missed**"]);
-        let tables = tables(&rows);
+        let tables = tables(&[Section { heading: "Rates", rows: rows.into() }]);
         let (rust, c_library) = tables.split_once(C_LIBRARY).unwrap();
         assert!(rust.contains("met") && !rust.contains("**missed**"), "{rust}");
         assert!(c_library.contains("**missed**"), "{c_library}");

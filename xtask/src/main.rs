@@ -149,7 +149,8 @@ Every chore of this repository.
                                         licences and bans of dependencies
     cargo xtask machines                the same simulated worlds here, on aarch64 (QEMU) and in
                                         WebAssembly (Node.js)
-    cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
+    cargo xtask bench [--quick]         the measurements against libsrt, into the tables of
+                                        docs/benchmarks.md
     cargo xtask capi [--dev] [PREFIX]   the C library with libsrt's names, its headers and pkg-config
                                         files, into a folder (target/capi); --dev without
                                         optimisation

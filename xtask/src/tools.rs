@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::Extent;
 use crate::shell::{Outcome, cargo, output_of, root, run, say};
 
-/// Measures against libsrt and writes the table to `docs/benchmarks.md`.
+/// Measures against libsrt, and replaces the tables of `docs/benchmarks.md`.
 pub(crate) fn bench(quick: bool) -> Outcome {
     let mut bench = cargo(["run", "--release", "--package", "bench", "--", "all"]);
     bench.args(["--write", "docs/benchmarks.md"]);

@@ -80,7 +80,7 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    /// All, in the table's order.
+    /// All, in the order of the tables.
     pub(crate) const ALL: &'static [Self] = &[
         Self::Rate,
         Self::Cpu,
@@ -105,6 +105,31 @@ impl Scenario {
         #[cfg(target_os = "linux")]
         Self::KernelTcp,
     ];
+
+    /// The heading of the table that has the rows.
+    pub(crate) const fn heading(self) -> &'static str {
+        match self {
+            Self::Rate
+            | Self::Cpu
+            | Self::Streams
+            | Self::Timing
+            | Self::Memory
+            | Self::Idle
+            | Self::EventSet
+            | Self::Messages => "The library beside libsrt",
+            Self::Encryption => "Encryption",
+            Self::Crowd | Self::Flood => "Many callers",
+            Self::Quic => "SRT over QUIC",
+            Self::Program | Self::Files => "Programs",
+            Self::Instructions | Self::Simulation => "The protocol machine and simulated worlds",
+            #[cfg(target_os = "linux")]
+            Self::Gateway => "Programs",
+            #[cfg(target_os = "linux")]
+            Self::Emulator => "The emulator",
+            #[cfg(target_os = "linux")]
+            Self::KernelTcp => "Beside the kernel's TCP",
+        }
+    }
 
     /// Measures; one row for each figure.
     pub(crate) async fn run(self, bench: &mut Bench) -> Vec<Row> {
