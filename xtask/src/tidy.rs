@@ -1,6 +1,7 @@
 //! The house rules that no other tool holds, as tests over the sources.
 
 mod circles;
+mod lengths;
 mod prose;
 mod structure;
 
