@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::shell::{Outcome, cargo, root, run_and_read, say};
-use crate::test::{Totals, program, run_more_at_a_time};
+use crate::test::{program, reruns_file, run_more_at_a_time};
+use crate::totals::Totals;
 
 /// Runs the tests that call other programs with a `PATH` that holds the toolchain and the C
 /// compiler alone, as on a fresh machine: they must pass, and some be skipped.
@@ -18,6 +19,7 @@ pub(crate) fn run() -> Outcome {
     for selection in [integration_tests()?, unit_tests()] {
         let mut tests = cargo(["test", "--workspace", "--no-fail-fast"]);
         tests.args(selection).env("PUNCTUAL_BIN", program()?).env("PATH", &path);
+        tests.env(punctual_stalls::FILE, reruns_file()?);
         tests.env_remove("PUNCTUAL_REQUIRE_PEERS").env_remove("PUNCTUAL_C_LIBRARY");
         run_more_at_a_time(&mut tests);
         // A runner such as sudo is another program, too.
@@ -28,7 +30,9 @@ pub(crate) fn run() -> Outcome {
         runners.for_each(|(name, _)| {
             tests.env_remove(name);
         });
-        passed &= run_and_read(&mut tests, |line| totals.count(line))?;
+        passed &= run_and_read(&mut tests, |line| {
+            totals.count(line);
+        })?;
     }
     say(&totals.to_string());
     match (passed, totals.skipped()) {

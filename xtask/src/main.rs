@@ -12,6 +12,7 @@ mod test;
 #[cfg(test)]
 mod tidy;
 mod tools;
+mod totals;
 
 use std::process::ExitCode;
 

@@ -1,12 +1,12 @@
 //! Running other programs: every command is printed before it runs, in a form to copy.
 
-#![expect(clippy::disallowed_methods, reason = "a thread of its own notices tests that hang")]
+#![expect(clippy::disallowed_methods, reason = "a thread reads the output of tests")]
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -33,43 +33,66 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", shown(command))) }
 }
 
-/// Runs `command`, which runs tests, to its end, hands each line of its standard output to `line`
-/// after printing it, and says whether it succeeded. If tests say nothing for [`SILENCE`], this
-/// process ends: one of them never will.
+/// Runs `command`, which runs tests, to its end, hands each line of its output to `line` after
+/// printing it, and says whether it succeeded. Standard output and standard error are one, so that
+/// cargo's line about a test program comes before the program's own.
+///
+/// # Errors
+///
+/// If tests say nothing for [`SILENCE`]: one of them hangs.
 pub(crate) fn run_and_read(
     command: &mut Command,
     mut line: impl FnMut(&str),
 ) -> Result<bool, String> {
     announce(command);
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(command, &error))?;
-    let output = child.stdout.take().expect("standard output is piped");
-    let (heard, lines) = channel();
-    thread::spawn(move || {
-        // Before the first line the tests are compiled, which may take long.
-        let mut next = lines.recv().map_err(|_| RecvTimeoutError::Disconnected);
-        while next.is_ok() {
-            next = lines.recv_timeout(SILENCE);
+    let failed = |error: io::Error| error.to_string();
+    let (output, input) = io::pipe().map_err(failed)?;
+    command.stdout(input.try_clone().map_err(failed)?).stderr(input);
+    let child = command.spawn().map_err(|error| not_started(command, &error));
+    // The command holds the input, which would keep the output from ending.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child?;
+    let lines = lines_of(output);
+    let mut silence = None;
+    loop {
+        match lines.recv_timeout(LOOK) {
+            Ok(text) => {
+                say(&text);
+                line(&text);
+                // Before the first test runs they are compiled, which may take long.
+                let is_first = text.starts_with("running ");
+                silence = (silence.is_some() || is_first).then_some(Duration::ZERO);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            // A process that a test left behind may hold the output open.
+            Err(RecvTimeoutError::Timeout) if child.try_wait().map_err(failed)?.is_some() => break,
+            Err(RecvTimeoutError::Timeout) => silence = silence.map(|silence| silence + LOOK),
         }
-        if next == Err(RecvTimeoutError::Timeout) {
-            say(&format!("no test has ended for {SILENCE:?}, so one of them hangs"));
-            process::exit(1);
+        if silence >= Some(SILENCE) {
+            return Err(format!("no test has ended for {SILENCE:?}, so one of them hangs"));
         }
-    });
-    for text in BufReader::new(output).split(b'\n') {
-        let text = text.map_err(|error| format!("reading from {}: {error}", shown(command)))?;
-        let text = String::from_utf8_lossy(&text);
-        say(&text);
-        line(&text);
-        let _ = heard.send(());
     }
-    drop(heard);
     let status = child.wait().map_err(|error| format!("{}: {error}", shown(command)))?;
     Ok(status.success())
 }
 
+/// The lines that another thread reads from `output`, until it ends.
+fn lines_of(output: io::PipeReader) -> Receiver<String> {
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        for text in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&text).into_owned()).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
 /// Several times as long as the slowest test takes on a busy machine.
 const SILENCE: Duration = Duration::from_secs(600);
+/// The time between two looks at a program that says nothing.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The output of `command`, if it can be run and succeeds.
 pub(crate) fn output_of(command: &mut Command) -> Option<String> {
@@ -102,4 +125,23 @@ fn shown(command: &Command) -> String {
     words.push(program.file_stem().unwrap_or(command.get_program()).to_string_lossy().into_owned());
     words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
     words.join(" ")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn both_outputs_of_a_command_are_read_in_order_until_it_ends() {
+        let mut lines = Vec::new();
+        let mut command = Command::new("sh");
+        // The process in the background keeps the output open.
+        command.args(["-c", "echo one; echo two >&2; echo three; sleep 30 & exit 3"]);
+        let begin = Instant::now();
+        assert_eq!(run_and_read(&mut command, |line| lines.push(line.to_owned())), Ok(false));
+        assert_eq!(lines, ["one", "two", "three"]);
+        assert!(begin.elapsed() < Duration::from_secs(20), "it waited for the background");
+    }
 }

@@ -32,6 +32,7 @@ const FINISHED: &[&str] = &[
     "crates/resume",
     "crates/rtt",
     "crates/sim",
+    "crates/stalls",
     "crates/stats",
     "crates/testbed",
     "crates/units",
