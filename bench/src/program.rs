@@ -74,10 +74,10 @@ impl Running {
     }
 
     /// Waits until it ends by itself; gives its log.
-    pub(crate) async fn ended(mut self, patience: Duration) -> Result<Vec<String>> {
-        let status = timeout(patience, self.child.wait())
+    pub(crate) async fn ended(mut self, limit: Duration) -> Result<Vec<String>> {
+        let status = timeout(limit, self.child.wait())
             .await
-            .map_err(|_| format!("{} did not end within {patience:?}", self.name))??;
+            .map_err(|_| format!("{} did not end within {limit:?}", self.name))??;
         let log = self.log.await?;
         if status.success() {
             return Ok(log);

@@ -53,25 +53,25 @@ struct Progress {
     in_flight: u64,
     /// Acknowledgements that came.
     acks: u64,
-    /// A time within which a peer answers.
-    patience: Duration,
+    /// The longest time that the answer of a peer may take.
+    longest_answer: Duration,
 }
 
 impl Progress {
     fn of(end: &SrtEnd) -> Self {
-        let mut sum = Self { in_flight: 0, acks: 0, patience: Duration::ZERO };
+        let mut sum = Self { in_flight: 0, acks: 0, longest_answer: Duration::ZERO };
         for statistics in end.each_statistics() {
             sum.in_flight = sum.in_flight.max(statistics.flight_size.into());
             sum.acks += statistics.acks_received;
             let answer = statistics.rtt + 4 * statistics.rtt_variance + GRACE;
-            sum.patience = sum.patience.max(answer);
+            sum.longest_answer = sum.longest_answer.max(answer);
         }
         sum
     }
 
     /// Compares this progress at the end of the stream with that after its `closing`.
     fn check(&self, after: &Self, closing: Duration) -> Result<(), Failure> {
-        if self.in_flight == 0 || after.acks > self.acks || closing < self.patience {
+        if self.in_flight == 0 || after.acks > self.acks || closing < self.longest_answer {
             return Ok(());
         }
         Err(Failure::runtime(format!(
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_peer_that_is_gone_is_told_from_one_that_answers() {
         let second = Duration::from_secs(1);
-        let before = Progress { in_flight: 50, acks: 900, patience: second / 4 };
+        let before = Progress { in_flight: 50, acks: 900, longest_answer: second / 4 };
         let silent = before.check(&before, second).expect_err("nothing was acknowledged");
         assert!(silent.to_string().contains("the last 50 packets"), "{silent}");
         let answered = Progress { acks: 901, ..before };

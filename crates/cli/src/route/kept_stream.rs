@@ -146,7 +146,7 @@ struct Discarded {
 impl Discarded {
     fn count(&mut self, sent: Result<(), SpoolError>, len: usize) -> Result<(), Failure> {
         match sent {
-            Ok(()) => self.tell(),
+            Ok(()) => self.report(),
             Err(SpoolError::Full) => {
                 if self.messages == 0 {
                     tracing::warn!(
@@ -174,7 +174,7 @@ impl Discarded {
     }
 
     /// Says how many were discarded, and counts from 0 again.
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let messages = std::mem::take(&mut self.messages);
         let bytes = std::mem::take(&mut self.bytes);
         if messages > 0 {
@@ -188,7 +188,7 @@ impl Discarded {
 
 impl Drop for Discarded {
     fn drop(&mut self) {
-        self.tell();
+        self.report();
     }
 }
 

@@ -33,8 +33,8 @@ pub(super) struct Opening {
 
 /// The time for which a source waits for its destinations.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Patience {
-    /// It waits for the first destination, for a second at most: it waits for nobody.
+pub(super) enum DestinationWait {
+    /// It waits for the first destination, for a second at most: it does not wait for the others.
     Live,
     /// It waits for the first destination, and from then on for this time for the others.
     Others(Duration),
@@ -52,13 +52,13 @@ impl Openings {
     ///
     /// A live source begins when the first destination was opened, or after a second; its messages
     /// until then are lost. Any other source begins when the first one was opened and the others
-    /// have had the time of `patience`; if all are gone, it begins as well.
-    pub(super) async fn begin(&self, source: impl fmt::Display, patience: Patience) {
+    /// have had the time of `wait`; if all are gone, it begins as well.
+    pub(super) async fn begin(&self, source: impl fmt::Display, wait: DestinationWait) {
         let mut state = self.state.subscribe();
         let mut first = state.clone();
         let first = first.wait_for(|state| state.opened > 0 || state.absent.is_empty());
         tokio::pin!(first);
-        let Patience::Others(others) = patience else {
+        let DestinationWait::Others(others) = wait else {
             let _ = timeout(A_SECOND, first).await;
             return;
         };
@@ -84,9 +84,9 @@ impl Openings {
     }
 }
 
-impl Patience {
-    /// The patience of the source that `uri` names. A program that writes to a pipe, or sends,
-    /// stands still meanwhile; a file does not mind.
+impl DestinationWait {
+    /// The wait of the source that `uri` names. A program that writes to a pipe, or sends,
+    /// has to wait meanwhile; a file loses nothing.
     pub(super) fn of(uri: &Uri) -> Self {
         match &uri.target {
             Target::File(_) => Self::Others(FOR_A_FILE),
@@ -140,8 +140,8 @@ mod tests {
 
     use super::*;
 
-    const A_FILE: Patience = Patience::Others(FOR_A_FILE);
-    const A_PIPE: Patience = Patience::Others(A_SECOND);
+    const A_FILE: DestinationWait = DestinationWait::Others(FOR_A_FILE);
+    const A_PIPE: DestinationWait = DestinationWait::Others(A_SECOND);
 
     fn openings() -> (Openings, [Opening; 3]) {
         let openings = Openings::default();
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_source_that_can_wait_begins_when_every_destination_is_open_or_gone() {
-        for patience in [A_FILE, A_PIPE] {
+        for wait in [A_FILE, A_PIPE] {
             let (openings, [mut one, mut two, three]) = openings();
             let start = Instant::now();
             one.done();
@@ -161,27 +161,27 @@ mod tests {
                 drop(three);
                 two.done();
             };
-            tokio::join!(openings.begin("in", patience), rest);
+            tokio::join!(openings.begin("in", wait), rest);
             assert_eq!(start.elapsed(), A_SECOND / 2);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_absent_destination_keeps_no_source_from_the_others() {
-        for (patience, time) in [(A_FILE, FOR_A_FILE), (A_PIPE, A_SECOND)] {
+        for (wait, time) in [(A_FILE, FOR_A_FILE), (A_PIPE, A_SECOND)] {
             let (openings, [mut one, _two, _three]) = openings();
             let start = Instant::now();
             one.done();
-            openings.begin("in", patience).await;
+            openings.begin("in", wait).await;
             assert_eq!(start.elapsed().as_secs(), time.as_secs());
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_source_that_can_wait_is_not_read_for_nobody() {
-        for patience in [A_FILE, A_PIPE] {
+        for wait in [A_FILE, A_PIPE] {
             let (openings, parts) = openings();
-            let begin = openings.begin("in", patience);
+            let begin = openings.begin("in", wait);
             tokio::pin!(begin);
             assert!(timeout(Duration::from_secs(3_600), &mut begin).await.is_err());
             drop(parts);
@@ -193,7 +193,7 @@ mod tests {
     async fn a_live_source_begins_with_the_first_destination() {
         let (openings, [mut one, _two, _three]) = openings();
         let start = Instant::now();
-        tokio::join!(openings.begin("in", Patience::Live), async { one.done() });
+        tokio::join!(openings.begin("in", DestinationWait::Live), async { one.done() });
         assert_eq!(start.elapsed(), Duration::ZERO);
     }
 
@@ -201,15 +201,18 @@ mod tests {
     async fn a_live_source_does_not_wait_for_long() {
         let (openings, _parts) = openings();
         let start = Instant::now();
-        openings.begin("in", Patience::Live).await;
+        openings.begin("in", DestinationWait::Live).await;
         assert_eq!(start.elapsed(), A_SECOND);
     }
 
     #[test]
     fn a_file_is_more_patient_than_a_pipe_and_a_live_source_less() {
-        let of = |uri: &str| Patience::of(&uri.parse().expect("a URI"));
+        let of = |uri: &str| DestinationWait::of(&uri.parse().expect("a URI"));
         assert_eq!((of("in.ts"), of("-")), (A_FILE, A_PIPE));
         assert_eq!((of("tcp://:1"), of("srt://:1?transtype=stream")), (A_PIPE, A_PIPE));
-        assert_eq!((of("udp://:1"), of("srt://:1")), (Patience::Live, Patience::Live));
+        assert_eq!(
+            (of("udp://:1"), of("srt://:1")),
+            (DestinationWait::Live, DestinationWait::Live)
+        );
     }
 }

@@ -7,7 +7,7 @@ use crate::endpoint::{Connection, Opener};
 use crate::exit::Failure;
 use crate::route::Shared;
 use crate::route::carry::{Ended, Flow};
-use crate::route::openings::{Openings, Patience};
+use crate::route::openings::{DestinationWait, Openings};
 use punctual_uri::Uri;
 
 /// The source of a route.
@@ -81,7 +81,7 @@ impl Source {
     async fn first(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
         let Some(mut connection) = self.next(shared).await? else { return Ok(None) };
         let uri = self.opener.uri();
-        let begin = self.openings.begin(uri, Patience::of(uri));
+        let begin = self.openings.begin(uri, DestinationWait::of(uri));
         if shared.stop.or(begin).await.is_none() {
             connection.writer.close().await;
             return Ok(None);

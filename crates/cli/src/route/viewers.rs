@@ -24,21 +24,21 @@ use punctual_uri::Uri;
 /// A destination of a route that listens and gives the stream to each of its callers, from the time
 /// of its call.
 pub(super) struct Viewers {
-    door: Door,
+    listener: ViewerListener,
     inbox: UnboundedReceiver<Batch>,
     opening: Opening,
 }
 
 /// The listener for viewers.
-struct Door {
+struct ViewerListener {
     opener: Opener,
     /// A place for each viewer that may be connected at the same time.
     places: Arc<Semaphore>,
     limit: usize,
 }
 
-/// A caller that was accepted, and the place that it holds.
-type Newcomer = (Connection, OwnedSemaphorePermit);
+/// The connection of a caller that was accepted, and the place that it holds.
+type AcceptedCaller = (Connection, OwnedSemaphorePermit);
 
 impl Viewers {
     /// A destination for at most `limit` viewers at the same time; further callers are refused.
@@ -51,47 +51,47 @@ impl Viewers {
         let limit = limit.get().min(Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(limit));
         let opener = opener.with_places(Arc::clone(&places));
-        Self { door: Door { opener, places, limit }, inbox, opening }
+        Self { listener: ViewerListener { opener, places, limit }, inbox, opening }
     }
 
     /// Accepts callers and hands out the stream until its end.
     pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
-        let Self { mut door, inbox, mut opening } = self;
+        let Self { mut listener, inbox, mut opening } = self;
         let mut inbox = inbox;
         let listened = tokio::select! {
-            listened = shared.stop.or(door.opener.listen()) => listened,
+            listened = shared.stop.or(listener.opener.listen()) => listened,
             // The source may end before the port is free.
             () = async { while inbox.recv().await.is_some() {} } => None,
         };
         match listened {
             Some(listened) => listened?,
-            None => return door.opener.never_opened().map_or(Ok(()), Err),
+            None => return listener.opener.never_opened().map_or(Ok(()), Err),
         }
         opening.done();
-        let (welcome, newcomers) = channel(1);
-        let audience = Audience::new(&door.opener, shared);
+        let (accepted, callers) = channel(1);
+        let viewers = ConnectedViewers::new(&listener.opener, shared);
         tokio::select! {
-            failure = door.take_callers(welcome) => Err(failure),
-            () = audience.serve(inbox, newcomers) => Ok(()),
+            failure = listener.accept(accepted) => Err(failure),
+            () = viewers.serve(inbox, callers) => Ok(()),
         }
     }
 }
 
-impl Door {
+impl ViewerListener {
     /// Accepts callers for ever; returns the failure after which the listener accepts no more.
-    async fn take_callers(&mut self, welcome: Sender<Newcomer>) -> Failure {
+    async fn accept(&mut self, accepted: Sender<AcceptedCaller>) -> Failure {
         loop {
             let connection = match self.opener.open().await {
                 Ok(connection) => connection,
-                // A viewer is there, so that no other need call.
+                // While a viewer is connected, it is no failure that no other one calls.
                 Err(failure) if failure.is_no_answer() && self.is_in_use() => continue,
                 Err(failure) => return failure,
             };
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-                unreachable!("callers are let in while there is a place, one at a time");
+                unreachable!("callers are accepted while there is a place, one at a time");
             };
-            if welcome.send((connection, place)).await.is_err() {
-                return Failure::runtime("nobody hands out the stream");
+            if accepted.send((connection, place)).await.is_err() {
+                return Failure::runtime("the task that sends the stream has ended");
             }
         }
     }
@@ -102,13 +102,13 @@ impl Door {
 }
 
 /// The viewers that get the stream at present.
-struct Audience {
+struct ConnectedViewers {
     uri: Uri,
     log: Arc<EndLog>,
     shared: Arc<Shared>,
     viewers: Vec<Viewer>,
     /// A task for each viewer, until its connection has ended.
-    attending: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 /// One viewer.
@@ -121,23 +121,23 @@ struct Viewer {
     queue: VecDeque<Outgoing>,
     /// Messages that were discarded because the queue was full.
     missed: u64,
-    patience: Patience,
-    /// Tells the task that attends to it how to end the connection.
-    parting: oneshot::Sender<Parting>,
+    drops: DropLimit,
+    /// Tells its task how to end the connection.
+    disconnect: oneshot::Sender<Disconnect>,
 }
 
 /// The way in which the connection to a viewer ends.
-enum Parting {
+enum Disconnect {
     /// Buffered messages are still sent.
-    AtTheEnd,
+    AfterBuffered,
     /// The connection ends at once.
-    TooSlow,
+    AtOnce,
 }
 
-impl Audience {
+impl ConnectedViewers {
     fn new(opener: &Opener, shared: Arc<Shared>) -> Self {
         let (uri, log) = (opener.uri().clone(), Arc::clone(opener.log()));
-        Self { uri, log, shared, viewers: Vec::new(), attending: JoinSet::new() }
+        Self { uri, log, shared, viewers: Vec::new(), tasks: JoinSet::new() }
     }
 
     /// Hands out messages to the viewers until no more come, and then waits until the buffered
@@ -145,7 +145,7 @@ impl Audience {
     async fn serve(
         mut self,
         mut inbox: UnboundedReceiver<Batch>,
-        mut newcomers: Receiver<Newcomer>,
+        mut callers: Receiver<AcceptedCaller>,
     ) {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -155,27 +155,33 @@ impl Audience {
                     Some(batch) => self.viewers.retain_mut(|viewer| viewer.hand(&batch)),
                     None => break,
                 },
-                Some(newcomer) = newcomers.recv() => self.welcome(newcomer),
-                _ = look.tick() => self.part_from_slow(),
-                Some(_) = self.attending.join_next() => {}
+                Some(caller) = callers.recv() => self.add(caller),
+                _ = look.tick() => self.disconnect_slow(),
+                Some(_) = self.tasks.join_next() => {}
             }
         }
         for viewer in self.viewers.drain(..) {
-            let _ = viewer.parting.send(Parting::AtTheEnd);
+            let _ = viewer.disconnect.send(Disconnect::AfterBuffered);
         }
-        while self.attending.join_next().await.is_some() {}
+        while self.tasks.join_next().await.is_some() {}
     }
 
-    fn welcome(&mut self, (connection, place): Newcomer) {
-        let (parting, told) = oneshot::channel();
-        if let Some(viewer) = Viewer::new(&connection, parting) {
+    fn add(&mut self, (connection, place): AcceptedCaller) {
+        let (disconnect, command) = oneshot::channel();
+        if let Some(viewer) = Viewer::new(&connection, disconnect) {
             let name = format!("{}, viewer {}", self.uri, viewer.name);
             self.viewers.push(viewer);
-            self.attending.spawn(attend(name, connection, told, place, Arc::clone(&self.shared)));
+            self.tasks.spawn(serve_viewer(
+                name,
+                connection,
+                command,
+                place,
+                Arc::clone(&self.shared),
+            ));
         }
     }
 
-    fn part_from_slow(&mut self) {
+    fn disconnect_slow(&mut self) {
         for viewer in self.viewers.extract_if(.., Viewer::is_too_slow) {
             self.log.lost(format_args!(
                 "{}: viewer {} takes the stream too slowly, {} packets were dropped for it: it is \
@@ -184,14 +190,14 @@ impl Audience {
                 viewer.name,
                 viewer.dropped(),
             ));
-            let _ = viewer.parting.send(Parting::TooSlow);
+            let _ = viewer.disconnect.send(Disconnect::AtOnce);
         }
     }
 }
 
 impl Viewer {
     /// `None` for a connection that is not SRT's.
-    fn new(connection: &Connection, parting: oneshot::Sender<Parting>) -> Option<Self> {
+    fn new(connection: &Connection, disconnect: oneshot::Sender<Disconnect>) -> Option<Self> {
         let end = connection.socket.clone()?;
         Some(Self {
             name: end.peer(),
@@ -200,8 +206,8 @@ impl Viewer {
             traffic: Arc::clone(&connection.traffic),
             queue: VecDeque::new(),
             missed: 0,
-            patience: Patience::default(),
-            parting,
+            drops: DropLimit::default(),
+            disconnect,
         })
     }
 
@@ -231,16 +237,16 @@ impl Viewer {
 
     fn is_too_slow(&mut self) -> bool {
         let dropped = self.dropped();
-        self.patience.ends_with(dropped)
+        self.drops.is_exceeded(dropped)
     }
 }
 
-/// Attends to one viewer until its connection ends: reads and discards its messages, and writes its
+/// Serves one viewer until its connection ends: reads and discards its messages, and writes its
 /// statistics.
-async fn attend(
+async fn serve_viewer(
     name: String,
     connection: Connection,
-    told: oneshot::Receiver<Parting>,
+    command: oneshot::Receiver<Disconnect>,
     place: OwnedSemaphorePermit,
     shared: Arc<Shared>,
 ) {
@@ -254,11 +260,11 @@ async fn attend(
         }
     };
     let work = async {
-        let ends_well = tokio::select! {
+        let is_flushed = tokio::select! {
             () = read => true,
-            parting = told => matches!(parting, Ok(Parting::AtTheEnd)),
+            disconnect = command => matches!(disconnect, Ok(Disconnect::AfterBuffered)),
         };
-        if ends_well {
+        if is_flushed {
             writer.close().await;
         }
     };
@@ -272,15 +278,15 @@ async fn attend(
 
 /// Decides when a viewer that is too slow and loses packets is disconnected.
 #[derive(Debug, Default)]
-struct Patience {
+struct DropLimit {
     dropped: u64,
     looks: u32,
 }
 
-impl Patience {
+impl DropLimit {
     /// Takes the number of packets `dropped` since the start; returns whether the viewer is to be
     /// disconnected, because packets were dropped before each of the last [`BAD_LOOKS`] looks.
-    fn ends_with(&mut self, dropped: u64) -> bool {
+    fn is_exceeded(&mut self, dropped: u64) -> bool {
         self.looks = if dropped > self.dropped { self.looks + 1 } else { 0 };
         self.dropped = dropped;
         self.looks >= BAD_LOOKS
@@ -302,19 +308,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_ends_when_drops_go_on() {
-        let mut patience = Patience::default();
+    fn five_seconds_with_drops_exceed_the_limit() {
+        let mut limit = DropLimit::default();
         for second in 1..5 {
-            assert!(!patience.ends_with(second * 100));
+            assert!(!limit.is_exceeded(second * 100));
         }
-        assert!(patience.ends_with(500));
+        assert!(limit.is_exceeded(500));
     }
 
     #[test]
-    fn a_second_without_drops_begins_patience_anew() {
-        let mut patience = Patience::default();
+    fn a_second_without_drops_begins_the_count_anew() {
+        let mut limit = DropLimit::default();
         let dropped = [0, 10, 20, 30, 40, 40, 41, 42, 43, 44];
-        assert!(!dropped.into_iter().any(|dropped| patience.ends_with(dropped)));
-        assert!(patience.ends_with(45));
+        assert!(!dropped.into_iter().any(|dropped| limit.is_exceeded(dropped)));
+        assert!(limit.is_exceeded(45));
     }
 }
