@@ -72,20 +72,20 @@ pub unsafe extern "C" fn srt_sendmsg2(
     answer(|| {
         let open = library::open_socket(socket)?;
         // SAFETY: the caller says so.
-        let (data, mut wishes) = unsafe { (bytes(data, len)?, wishes(control)) };
-        let sent = open.send(data, &mut wishes)?;
+        let (data, mut message) = unsafe { (bytes(data, len)?, read_control(control)) };
+        let sent = open.send(data, &mut message)?;
         // SAFETY: the caller says so.
-        unsafe { tell(control, &wishes, socket) };
+        unsafe { write_control(control, &message, socket) };
         Ok(int(sent))
     })
 }
 
-/// The wishes for a message to send. The fields that are not read need not be set.
+/// The fields of a message to send. The others need not be set.
 ///
 /// # Safety
 ///
 /// `control` is null, or can be read.
-unsafe fn wishes(control: *const MsgCtrl) -> MessageControl {
+unsafe fn read_control(control: *const MsgCtrl) -> MessageControl {
     if control.is_null() {
         return MessageControl::default();
     }
@@ -101,22 +101,22 @@ unsafe fn wishes(control: *const MsgCtrl) -> MessageControl {
     }
 }
 
-/// Tells a program the facts about its message; bytes that were received of a stream have none.
+/// Writes the fields of a message that was sent or received; bytes of a stream have none.
 /// Programs pass structures whose other fields were never set: no reference is made to them.
 ///
 /// # Safety
 ///
 /// `control` is null, or can be written; for a group, as [`groups::report_links`] says.
-unsafe fn tell(control: *mut MsgCtrl, told: &MessageControl, socket: SocketId) {
+unsafe fn write_control(control: *mut MsgCtrl, message: &MessageControl, socket: SocketId) {
     if control.is_null() {
         return;
     }
     // SAFETY: the caller says so.
     unsafe {
-        if told.sequence >= 0 {
-            (&raw mut (*control).srctime).write(told.time);
-            (&raw mut (*control).pktseq).write(told.sequence);
-            (&raw mut (*control).msgno).write(told.number);
+        if message.sequence >= 0 {
+            (&raw mut (*control).srctime).write(message.time);
+            (&raw mut (*control).pktseq).write(message.sequence);
+            (&raw mut (*control).msgno).write(message.number);
         }
         groups::report_links(socket, control);
     }
@@ -159,16 +159,16 @@ pub unsafe extern "C" fn srt_recvmsg2(
     answer(|| {
         let open = library::open_socket(socket)?;
         let room = usize::try_from(len).unwrap_or(0);
-        let mut told = MessageControl::default();
+        let mut message = MessageControl::default();
         let received = if room == 0 || buffer.is_null() {
-            open.receive(&mut [], &mut told)?
+            open.receive(&mut [], &mut message)?
         } else {
             // SAFETY: the caller says so. The bytes need not be set before.
             let buffer = unsafe { slice::from_raw_parts_mut(buffer.cast(), room) };
-            open.receive_into(buffer, &mut told)?
+            open.receive_into(buffer, &mut message)?
         };
         // SAFETY: the caller says so.
-        unsafe { tell(control, &told, socket) };
+        unsafe { write_control(control, &message, socket) };
         Ok(int(received))
     })
 }
@@ -300,16 +300,16 @@ mod tests {
         let mut control = MaybeUninit::<MsgCtrl>::uninit();
         let place = control.as_mut_ptr();
         // SAFETY: the structure can be written.
-        let wishes = unsafe {
+        let message = unsafe {
             (&raw mut (*place).msgttl).write(5);
             (&raw mut (*place).inorder).write(2);
             (&raw mut (*place).srctime).write(7);
             (&raw mut (*place).msgno).write(9);
-            wishes(place)
+            read_control(place)
         };
-        assert_eq!((wishes.ttl, wishes.in_order, wishes.time, wishes.number), (5, true, 7, 9));
+        assert_eq!((message.ttl, message.in_order, message.time, message.number), (5, true, 7, 9));
         // SAFETY: null is allowed.
-        assert_eq!(unsafe { super::wishes(ptr::null()) }, MessageControl::default());
+        assert_eq!(unsafe { read_control(ptr::null()) }, MessageControl::default());
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The wishes of a call for its message, and the facts that it is told.
+//! The fields of a message that a call sets or reads.
 
-/// The wishes of a call for the message that it sends, and the facts about a message that was sent
-/// or received: the fields of libsrt's `SRT_MSGCTRL`.
+/// The fields of libsrt's `SRT_MSGCTRL`: a call sets some for the message that it sends, and reads
+/// others of a message that was sent or received.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MessageControl {
     /// Time to live of a message to send, milliseconds; negative for no limit.
