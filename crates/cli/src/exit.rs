@@ -82,8 +82,8 @@ impl Failure {
         self
     }
 
-    /// The same failure, with its remedy.
-    pub(crate) fn but(mut self, advice: &str) -> Self {
+    /// The same failure, with its remedy or a fact that explains it.
+    pub(crate) fn with_advice(mut self, advice: &str) -> Self {
         self.message = format!("{} ({advice})", self.message);
         self
     }

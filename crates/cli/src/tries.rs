@@ -109,8 +109,9 @@ impl Tries {
         }
         self.unwritable = if failure.is_unwritable() { self.unwritable + 1 } else { 0 };
         if self.unwritable >= UNWRITABLE {
-            return Err(failure
-                .but(&format!("given up after {UNWRITABLE} tries: make room and run it again")));
+            return Err(failure.with_advice(&format!(
+                "given up after {UNWRITABLE} tries: make room and run it again"
+            )));
         }
         self.lasting = if failure.is_lasting() { self.lasting + 1 } else { 0 };
         let pause = PAUSE.saturating_mul(1 << self.lasting.min(5)).min(LONGEST_PAUSE);

@@ -117,7 +117,7 @@ fn most_telling(failures: Vec<Failure>, addresses: &[SocketAddr]) -> Failure {
     match addresses {
         [_, _, ..] => {
             let names: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-            failure.but(&format!("called {}", names.join(" and ")))
+            failure.with_advice(&format!("called {}", names.join(" and ")))
         }
         _ => failure,
     }

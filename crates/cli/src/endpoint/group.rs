@@ -70,7 +70,7 @@ fn explain(kind: GroupKind, error: punctual::Error) -> Failure {
     let failure = Failure::from(error);
     match kind {
         GroupKind::Balance if refused => {
-            failure.but("and must be Punctual: other programs know no grouptype=balance")
+            failure.with_advice("and must be Punctual: other programs know no grouptype=balance")
         }
         _ => failure,
     }

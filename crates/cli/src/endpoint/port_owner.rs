@@ -38,8 +38,8 @@ pub(crate) fn with_owner(
         Transport::Udp => "; take another port, or end that program",
     };
     match owner(local, transport) {
-        Some(owner) => failure.but(&format!("it belongs to {owner}{remedy}")),
-        None => failure.but(&format!("it belongs to another program{remedy}")),
+        Some(owner) => failure.with_advice(&format!("it belongs to {owner}{remedy}")),
+        None => failure.with_advice(&format!("it belongs to another program{remedy}")),
     }
 }
 

@@ -93,7 +93,7 @@ fn bind(socket: &Socket, local: SocketAddr) -> Result<(), Failure> {
     socket.bind(&local.into()).map_err(|error| {
         let failure = cannot_bind("bind to", local, Transport::Udp, &error);
         match error.kind() {
-            io::ErrorKind::AddrInUse => failure.but("`reuse=1` at both shares it"),
+            io::ErrorKind::AddrInUse => failure.with_advice("`reuse=1` at both shares it"),
             _ => failure,
         }
     })

@@ -116,7 +116,7 @@ impl Sessions {
         let Some(opened) = stop.or(self.open()).await else { return Err(self.stopped()) };
         let socket = match (opened, transfer.advice()) {
             (Err(failure), Some(advice)) if is_other_mode(&failure) => {
-                return Err(failure.but(advice));
+                return Err(failure.with_advice(advice));
             }
             (opened, _) => opened?,
         };

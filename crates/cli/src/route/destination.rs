@@ -73,7 +73,7 @@ impl Destination {
             None => Failure::runtime("it did not come back before the end of the stream").at(&uri),
         };
         Err(match missed {
-            Some(missed) => lost.but(&missed),
+            Some(missed) => lost.with_advice(&missed),
             None => lost,
         })
     }
