@@ -17,22 +17,22 @@ pub struct RelativePath(String);
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum PathError {
     /// It is empty, or has nothing but slashes.
-    #[error("it is empty")]
+    #[error("the path is empty")]
     Empty,
     /// It is longer than 4,096 bytes.
-    #[error("it is longer than {MAX_PATH} bytes")]
+    #[error("the path is longer than {MAX_PATH} bytes")]
     Long,
     /// It is not UTF-8.
-    #[error("it is not UTF-8")]
+    #[error("the path is not UTF-8")]
     NotText,
     /// It has a control character or a backslash.
-    #[error("it has a control character or a backslash")]
+    #[error("the path has a control character or a backslash")]
     Character,
     /// It has this part, which is empty, `.` or `..`.
-    #[error("it has a part `{0}`, which leads elsewhere")]
+    #[error("the path has a part `{0}`, which leads elsewhere")]
     Leads(String),
     /// It begins with the letter of a drive, as on Windows.
-    #[error("it begins with the name of a drive")]
+    #[error("the path begins with the name of a drive")]
     Drive,
     /// It is the temporary name of another file.
     #[error("a name that ends in `{PART_SUFFIX}` and begins with a dot is an unfinished file's")]

@@ -287,7 +287,7 @@ impl<O: Observer> Receiver<'_, O> {
                 incoming.finish().map_err(|error| error.to_string())
             } else {
                 incoming.discard();
-                Err("it did not arrive as it was sent: the checksums differ".to_owned())
+                Err("the file did not arrive as it was sent: the checksums differ".to_owned())
             }
         });
         match &done {
@@ -301,7 +301,7 @@ impl<O: Observer> Receiver<'_, O> {
     fn skip(&mut self, number: u32, reason: SkipReason) -> Result<(), Error> {
         let why = match reason {
             SkipReason::Failed => "the sender cannot read it",
-            SkipReason::Changed => "it changed while it was sent: it must be sent again",
+            SkipReason::Changed => "the file changed while it was sent: it must be sent again",
         };
         if let Some(Offered { offer: Offer { path, size, .. }, .. }) = self.offered.remove(&number)
         {

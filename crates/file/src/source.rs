@@ -228,7 +228,7 @@ pub(crate) fn is_change(error: &io::Error) -> bool {
 }
 
 #[derive(Debug, ThisError)]
-#[error("it changed while it was sent: send it again when nobody writes it")]
+#[error("the file changed while it was sent: send it again when no program writes it")]
 struct Changed;
 
 /// Bytes that are read at once to be hashed only.

@@ -28,13 +28,13 @@ enum Existing {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another file has its name.
-    #[error("a file of its name is there already; --overwrite replaces it")]
+    #[error("a file of this name exists; --overwrite replaces it")]
     Exists,
     /// Another transfer writes it at the same time.
-    #[error("another transfer writes it")]
+    #[error("another transfer writes the file")]
     InUse,
     /// A folder, a link or a device has its name.
-    #[error("something of its name that is no file is there")]
+    #[error("a folder, a link or a device has this name")]
     NotAFile,
     /// One of the folders above it is a file or a link.
     #[error("`{0}` is not a folder there")]

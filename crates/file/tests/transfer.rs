@@ -240,7 +240,7 @@ async fn a_file_that_changes_while_it_is_sent_is_named_and_not_put_in_place() {
             let ends = pair(transmission, "large").await;
             let listing = Listing::of(&path).unwrap();
             let [sent, received] = transfer_with(ends, &listing, &store, language, change).await;
-            assert!(sent.unwrap_err().contains("it changed while it was sent"));
+            assert!(sent.unwrap_err().contains("the file changed while it was sent"));
             assert!(received.is_err(), "{received:?}");
             assert!(!bed.target("large").exists());
             fs::write(&path, contents()).expect("it can be written");

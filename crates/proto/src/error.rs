@@ -40,7 +40,7 @@ pub enum ConnectError {
 #[non_exhaustive]
 pub enum AcceptError {
     /// The caller has withdrawn, timed out or been answered already.
-    #[error("the caller is no longer waiting")]
+    #[error("the caller no longer waits for an answer")]
     Gone,
     /// The configuration and the caller's request are not compatible; the caller was rejected.
     #[error("the caller is not compatible with the configuration: {0}")]
@@ -59,7 +59,7 @@ pub enum SendError {
     Full,
     /// The message is empty, or does not fit into one packet or, if messages are split over
     /// packets, into the buffers.
-    #[error("the message has {size} bytes; one message holds 1 to {max} here")]
+    #[error("the message has {size} bytes; on this connection it must have 1 to {max}")]
     Size {
         /// Bytes of the message.
         size: usize,

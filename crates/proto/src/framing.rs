@@ -28,7 +28,7 @@ pub enum FrameError {
         missing: usize,
     },
     /// A control frame came from a peer with which nothing is to be resumed.
-    #[error("the stream has a control frame, although the ends did not agree to resume it")]
+    #[error("the peer sent a control frame, but the ends did not agree to resume the stream")]
     Control,
 }
 

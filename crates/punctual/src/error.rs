@@ -56,7 +56,7 @@ pub enum Error {
     Peer(PeerError),
     /// The message is empty, or does not fit into one packet or, if messages are split over
     /// packets, into the buffers.
-    #[error("the message has {size} bytes; one message holds 1 to {max} here")]
+    #[error("the message has {size} bytes; on this connection it must have 1 to {max}")]
     Size {
         /// Bytes of the message.
         size: usize,

@@ -74,7 +74,7 @@ pub enum RecordError {
         expected: usize,
     },
     /// A stream begins that has no secret.
-    #[error("a stream begins whose secret is zero")]
+    #[error("the stream begins with a secret of zeros; the secret must be random")]
     NoSecret,
     /// An offset is larger than any stream can be long.
     #[error("an offset of {0} bytes is more than the {MAX_OFFSET} that a stream may have")]

@@ -364,7 +364,9 @@ mod tests {
     fn errors_name_the_wrong_certificate_or_key() {
         assert!(error(&format!(":443?cert={CERT}")).contains("set `key` to its file"));
         assert!(error(&format!(":443?key={KEY}")).contains("`key` needs `cert`"));
-        assert!(error(&format!(":443?cert={KEY}&key={KEY}")).contains("cert: it has no certif"));
+        assert!(
+            error(&format!(":443?cert={KEY}&key={KEY}")).contains("cert: the file has no certif")
+        );
         assert!(error(&format!(":443?cert={CERT}&key={CERT}")).contains("no private key"));
         assert!(error("host:443?ca=/nonexistent").contains("cannot be read"));
         assert!(error(&format!("host:443?ca={KEY}")).contains("no certificate"));

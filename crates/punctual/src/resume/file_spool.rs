@@ -38,15 +38,15 @@ pub struct FileSpool {
 #[derive(Debug, Error)]
 pub enum FileSpoolError {
     /// Another process has it.
-    #[error("another process uses it")]
+    #[error("another process uses the spool")]
     InUse,
     /// It is another kind of file.
-    #[error("it is no spool of Punctual, and is kept as it is")]
+    #[error("the file is no spool of Punctual, so it is not changed")]
     NoSpool,
     /// It keeps the stream of another source.
     #[error(
-        "it keeps the rest of the stream from `{0}`: finish that with the same source, or remove \
-         the file"
+        "the spool keeps the rest of the stream from `{0}`: finish that with the same source, or \
+         remove the file"
     )]
     OtherSource(String),
     /// The operating system reported an error.

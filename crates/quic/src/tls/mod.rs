@@ -186,16 +186,16 @@ fn holds(text: &[u8], label: &str) -> bool {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum PemError {
     /// It has no certificate.
-    #[error("it has no certificate in PEM form (`-----BEGIN CERTIFICATE-----`)")]
+    #[error("the file has no certificate in PEM form (`-----BEGIN CERTIFICATE-----`)")]
     NoCertificate,
     /// It has no private key.
-    #[error("it has no private key in PEM form (`-----BEGIN PRIVATE KEY-----`)")]
+    #[error("the file has no private key in PEM form (`-----BEGIN PRIVATE KEY-----`)")]
     NoKey,
     /// The private key is encrypted.
-    #[error("its private key is encrypted; decrypt it by `openssl pkey -in FILE -out FILE2`")]
+    #[error("the private key is encrypted; decrypt it by `openssl pkey -in FILE -out FILE2`")]
     Encrypted,
     /// It is not valid PEM.
-    #[error("it is not valid PEM: {0}")]
+    #[error("the file is not valid PEM: {0}")]
     Broken(String),
 }
 
@@ -365,7 +365,7 @@ pub enum TlsConfigError {
     #[error("the certificate and its key cannot be used: {0}")]
     Identity(String),
     /// A self-signed certificate cannot have these names.
-    #[error("no certificate can be made for these names: {0}")]
+    #[error("a certificate for these names cannot be made: {0}")]
     Names(String),
     /// The TLS library refused the configuration.
     #[error("TLS cannot be set up: {0}")]
