@@ -17,8 +17,8 @@ use crate::chance::Secrets;
 use crate::clock::Clock;
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::connection::{CloseReason, Connection, ConnectionInfo, Progress};
+use crate::handshakes::{Handshakes, Verdict};
 use crate::initials::Initials;
-use crate::newcomers::{Newcomers, Verdict};
 use crate::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use crate::tls::{ClientTls, Fault, Protocol, ServerTls, TlsConfigError};
 
@@ -116,7 +116,7 @@ pub struct Endpoint {
     connections: BTreeMap<usize, Connection>,
     /// The limit on callers' first packets, while the endpoint listens.
     initials: Option<Initials>,
-    newcomers: Newcomers,
+    handshakes: Handshakes,
     next_serial: u64,
     /// Connections that may have packets to send.
     ready: VecDeque<usize>,
@@ -141,7 +141,7 @@ impl Endpoint {
             clock: Clock::new(config.epoch),
             secrets,
             initials: None,
-            newcomers: Newcomers::new(config.retry_above),
+            handshakes: Handshakes::new(config.retry_above),
             config,
             connections: BTreeMap::new(),
             next_serial: 0,
@@ -299,7 +299,7 @@ impl Endpoint {
             return;
         }
         let is_proved = incoming.remote_address_validated();
-        match self.newcomers.judge(now, remote, is_proved) {
+        match self.handshakes.judge(now, remote, is_proved) {
             Verdict::Begin => {}
             Verdict::Prove => {
                 if self.quinn.retry(incoming, &mut buffer).is_ok() {
@@ -315,11 +315,11 @@ impl Endpoint {
             Ok((handle, quinn)) => {
                 let transport = self.config.transport;
                 let id = self.insert(handle, quinn, &transport, None);
-                let given_up = self.newcomers.begun(now, id.serial, id.handle, proved);
+                let given_up = self.handshakes.begun(now, id.serial, id.handle, proved);
                 given_up.into_iter().for_each(|handle| self.forget(handle));
             }
             Err(error) => {
-                self.newcomers.refused(proved);
+                self.handshakes.refused(proved);
                 if error.response.is_some() {
                     self.reply(remote, buffer);
                 }
@@ -355,7 +355,7 @@ impl Endpoint {
                 self.settle(handle);
             }
         }
-        while let Some(handle) = self.newcomers.take_overdue(now) {
+        while let Some(handle) = self.handshakes.take_overdue(now) {
             self.forget(handle);
         }
     }
@@ -372,7 +372,7 @@ impl Endpoint {
             return WakeUp::Now;
         }
         let timer = self.timers.first().map(|&(at, _)| at);
-        timer.into_iter().chain(self.newcomers.next_deadline()).min().into()
+        timer.into_iter().chain(self.handshakes.next_deadline()).min().into()
     }
 
     /// Appends up to `max_segments` UDP datagrams for one peer to `buffer`; `None` if there are
@@ -525,8 +525,8 @@ impl Endpoint {
         let id = connection.id;
         while let Some(progress) = connection.poll() {
             match progress {
-                Progress::Established(_) => self.newcomers.completed(id.serial),
-                Progress::Closed(_) => self.newcomers.ended(id.serial),
+                Progress::Established(_) => self.handshakes.completed(id.serial),
+                Progress::Closed(_) => self.handshakes.ended(id.serial),
                 _ => {}
             }
             self.events.push_back(match progress {
@@ -541,7 +541,7 @@ impl Endpoint {
             if let Some(at) = connection.timer.take() {
                 self.timers.remove(&(at, handle));
             }
-            self.newcomers.ended(id.serial);
+            self.handshakes.ended(id.serial);
             self.connections.remove(&handle);
             return;
         }

@@ -36,11 +36,11 @@ pub(crate) enum Verdict {
 /// speak. So failed ones count too: many of either kind let every caller prove its address, and
 /// then many of one host are refused to this host.
 #[derive(Debug)]
-pub(crate) struct Newcomers {
+pub(crate) struct Handshakes {
     /// Handshakes under way or failed within about a second from which on addresses are proved.
     prove_above: u32,
     /// The handshakes under way, by the serial number of the connection.
-    under_way: BTreeMap<u64, Newcomer>,
+    under_way: BTreeMap<u64, Handshake>,
     failures: Failures,
     /// Hosts that have proved their address.
     hosts: BTreeMap<IpAddr, Host>,
@@ -49,7 +49,7 @@ pub(crate) struct Newcomers {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Newcomer {
+struct Handshake {
     handle: usize,
     deadline: Instant,
     /// The host, if it has proved its address.
@@ -62,7 +62,7 @@ struct Host {
     failures: Failures,
 }
 
-impl Newcomers {
+impl Handshakes {
     /// Addresses are proved from this many handshakes on.
     pub(crate) fn new(prove_above: usize) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Newcomers {
             self.host(host).under_way += 1;
         }
         let deadline = now + HANDSHAKE_TIMEOUT;
-        self.under_way.insert(serial, Newcomer { handle, deadline, host });
+        self.under_way.insert(serial, Handshake { handle, deadline, host });
         (self.under_way.len() > MOST).then(|| self.give_up_oldest()).flatten()
     }
 
@@ -114,8 +114,8 @@ impl Newcomers {
 
     /// A connection has ended: its handshake has failed if it was under way.
     pub(crate) fn ended(&mut self, serial: u64) {
-        if let Some(newcomer) = self.leave(serial) {
-            self.failed(newcomer.host);
+        if let Some(handshake) = self.leave(serial) {
+            self.failed(handshake.host);
         }
     }
 
@@ -126,7 +126,7 @@ impl Newcomers {
 
     /// When [`take_overdue`](Self::take_overdue) is to be called.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.under_way.values().next().map(|newcomer| newcomer.deadline)
+        self.under_way.values().next().map(|handshake| handshake.deadline)
     }
 
     /// The handle of a handshake that has taken too long.
@@ -136,17 +136,17 @@ impl Newcomers {
     }
 
     fn give_up_oldest(&mut self) -> Option<usize> {
-        let (&serial, &Newcomer { handle, .. }) = self.under_way.first_key_value()?;
+        let (&serial, &Handshake { handle, .. }) = self.under_way.first_key_value()?;
         self.ended(serial);
         Some(handle)
     }
 
-    fn leave(&mut self, serial: u64) -> Option<Newcomer> {
-        let newcomer = self.under_way.remove(&serial)?;
-        if let Some(host) = newcomer.host.and_then(|host| self.hosts.get_mut(&host)) {
+    fn leave(&mut self, serial: u64) -> Option<Handshake> {
+        let handshake = self.under_way.remove(&serial)?;
+        if let Some(host) = handshake.host.and_then(|host| self.hosts.get_mut(&host)) {
             host.under_way = host.under_way.saturating_sub(1);
         }
-        Some(newcomer)
+        Some(handshake)
     }
 
     fn failed(&mut self, host: Option<IpAddr>) {
@@ -211,54 +211,54 @@ mod tests {
 
     #[test]
     fn failed_handshakes_let_callers_prove_their_addresses_for_a_second() {
-        let mut newcomers = Newcomers::new(64);
+        let mut handshakes = Handshakes::new(64);
         for port in 0..64 {
-            assert_eq!(newcomers.judge(MS(1), caller(1, port), false), Verdict::Begin);
-            newcomers.refused(None);
+            assert_eq!(handshakes.judge(MS(1), caller(1, port), false), Verdict::Begin);
+            handshakes.refused(None);
         }
-        assert_eq!(newcomers.judge(MS(1), caller(2, 1), false), Verdict::Prove);
-        assert_eq!(newcomers.judge(MS(1), caller(2, 1), true), Verdict::Begin);
-        assert_eq!(newcomers.judge(MS(40), caller(2, 1), false), Verdict::Begin);
+        assert_eq!(handshakes.judge(MS(1), caller(2, 1), false), Verdict::Prove);
+        assert_eq!(handshakes.judge(MS(1), caller(2, 1), true), Verdict::Begin);
+        assert_eq!(handshakes.judge(MS(40), caller(2, 1), false), Verdict::Begin);
     }
 
     #[test]
     fn a_host_with_many_handshakes_or_failures_is_ignored_and_others_are_not() {
-        let mut newcomers = Newcomers::new(64);
+        let mut handshakes = Handshakes::new(64);
         for serial in 0..64 {
-            let begun = newcomers.begun(MS(1), serial, 7, Some(caller(1, 9)));
+            let begun = handshakes.begun(MS(1), serial, 7, Some(caller(1, 9)));
             assert_eq!(begun, None);
         }
-        assert_eq!(newcomers.judge(MS(2), caller(1, 10), true), Verdict::Ignore);
-        assert_eq!(newcomers.judge(MS(2), caller(2, 10), true), Verdict::Begin);
-        newcomers.completed(5);
-        assert_eq!(newcomers.judge(MS(2), caller(1, 10), true), Verdict::Begin);
-        newcomers.ended(6);
-        newcomers.refused(Some(caller(1, 10)));
-        assert_eq!(newcomers.judge(MS(2), caller(1, 10), true), Verdict::Ignore);
+        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), Verdict::Ignore);
+        assert_eq!(handshakes.judge(MS(2), caller(2, 10), true), Verdict::Begin);
+        handshakes.completed(5);
+        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), Verdict::Begin);
+        handshakes.ended(6);
+        handshakes.refused(Some(caller(1, 10)));
+        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), Verdict::Ignore);
     }
 
     #[test]
     fn handshakes_end_after_their_time_and_the_oldest_when_there_are_too_many() {
-        let mut newcomers = Newcomers::new(64);
+        let mut handshakes = Handshakes::new(64);
         let most = MOST as u64;
         for (serial, handle) in (0..most).zip(0..) {
-            assert_eq!(newcomers.begun(MS(serial), serial, handle, None), None);
+            assert_eq!(handshakes.begun(MS(serial), serial, handle, None), None);
         }
-        assert_eq!(newcomers.begun(MS(most), most, 7_000, None), Some(0));
-        assert_eq!(newcomers.next_deadline(), Some(MS(30_001)));
-        assert_eq!(newcomers.take_overdue(MS(30_000)), None);
-        assert_eq!(newcomers.take_overdue(MS(30_002)), Some(1));
-        assert_eq!(newcomers.take_overdue(MS(30_002)), Some(2));
-        assert_eq!(newcomers.take_overdue(MS(30_002)), None);
+        assert_eq!(handshakes.begun(MS(most), most, 7_000, None), Some(0));
+        assert_eq!(handshakes.next_deadline(), Some(MS(30_001)));
+        assert_eq!(handshakes.take_overdue(MS(30_000)), None);
+        assert_eq!(handshakes.take_overdue(MS(30_002)), Some(1));
+        assert_eq!(handshakes.take_overdue(MS(30_002)), Some(2));
+        assert_eq!(handshakes.take_overdue(MS(30_002)), None);
     }
 
     #[test]
     fn few_hosts_are_remembered() {
-        let mut newcomers = Newcomers::new(64);
+        let mut handshakes = Handshakes::new(64);
         for host in 0..20_000u32 {
             let remote = SocketAddr::from((std::net::Ipv4Addr::from_bits(host), 9));
-            newcomers.refused(Some(remote));
+            handshakes.refused(Some(remote));
         }
-        assert!(newcomers.hosts.len() <= MOST_HOSTS);
+        assert!(handshakes.hosts.len() <= MOST_HOSTS);
     }
 }
