@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_uses_memory_and_time() {
+    fn the_process_of_the_bench_uses_memory_and_time() {
         let before = Usage::of(std::process::id()).unwrap();
         assert!(before.resident > 0);
         let work: u64 = (0..3_000_000_u64).map(std::hint::black_box).sum();

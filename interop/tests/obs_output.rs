@@ -12,14 +12,14 @@ use interop::{
 };
 
 on_each_library! {
-    it_calls_punctual_and_its_statistics_are_right
-    it_listens_to_ffmpeg_and_encrypts
-    it_listens_as_older_versions_do
-    it_says_that_the_passphrase_is_wrong
-    it_says_that_nobody_answers
+    obs_calls_punctual_and_its_statistics_are_right
+    obs_listens_to_ffmpeg_and_encrypts
+    obs_listens_as_older_versions_do
+    obs_says_that_the_passphrase_is_wrong
+    obs_says_that_nobody_answers
 }
 
-async fn it_calls_punctual_and_its_statistics_are_right(library: SrtLibrary) {
+async fn obs_calls_punctual_and_its_statistics_are_right(library: SrtLibrary) {
     stream(library, "obs_calls_punctual", |library, folder, ports| {
         let receiver =
             start_receiver(Program::Punctual, End::new(Role::Listener, ports[0]), folder);
@@ -31,7 +31,7 @@ async fn it_calls_punctual_and_its_statistics_are_right(library: SrtLibrary) {
     });
 }
 
-async fn it_listens_to_ffmpeg_and_encrypts(library: SrtLibrary) {
+async fn obs_listens_to_ffmpeg_and_encrypts(library: SrtLibrary) {
     stream(library, "obs_listens_to_ffmpeg", |library, folder, ports| {
         let key = format!("passphrase={PASSPHRASE}");
         let words = ["listener", &ports[0].to_string(), LATENCY, &key, "pbkeylen=16"];
@@ -40,7 +40,7 @@ async fn it_listens_to_ffmpeg_and_encrypts(library: SrtLibrary) {
     });
 }
 
-async fn it_listens_as_older_versions_do(library: SrtLibrary) {
+async fn obs_listens_as_older_versions_do(library: SrtLibrary) {
     stream(library, "obs_listens_as_older_versions_do", |library, folder, ports| {
         let words = ["listener", &ports[0].to_string(), LATENCY, "waits=out"];
         let obs = CProgram::ObsOutput.start(library, &words, folder);
@@ -51,7 +51,7 @@ async fn it_listens_as_older_versions_do(library: SrtLibrary) {
 /// OBS needs the library as built with OpenSSL, and loads FFmpeg's libraries, which need the one
 /// with GnuTLS: one of the two serves all calls.
 #[test]
-fn it_runs_with_both_flavours_of_the_library_loaded() {
+fn obs_runs_with_both_flavours_of_the_library_loaded() {
     stream(SrtLibrary::Punctual, "obs_with_both_flavours", |library, folder, ports| {
         let receiver =
             start_receiver(Program::Punctual, End::new(Role::Listener, ports[0]), folder);
@@ -66,7 +66,7 @@ fn it_runs_with_both_flavours_of_the_library_loaded() {
     });
 }
 
-async fn it_says_that_the_passphrase_is_wrong(library: SrtLibrary) {
+async fn obs_says_that_the_passphrase_is_wrong(library: SrtLibrary) {
     if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
@@ -88,7 +88,7 @@ async fn it_says_that_the_passphrase_is_wrong(library: SrtLibrary) {
     }
 }
 
-async fn it_says_that_nobody_answers(library: SrtLibrary) {
+async fn obs_says_that_nobody_answers(library: SrtLibrary) {
     if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn an_unknown_chore_or_option_is_named() {
         assert_eq!(parsed("tset").unwrap_err(), "there is no chore \"tset\"");
         assert_eq!(parsed("check --quick").unwrap_err(), "check does not take \"--quick\"");
         assert_eq!(parsed("capi --debug").unwrap_err(), "capi does not take \"--debug\"");

@@ -86,6 +86,22 @@ fn names_of_tests_are_at_most_70_characters_long() {
 }
 
 #[test]
+fn names_of_tests_begin_with_no_pronoun() {
+    let pronouns = ["it", "they", "this", "what", "which", "who", "whose", "why"];
+    assert_tidy(&["rs"], |text, report| {
+        for (number, name) in tests(text) {
+            let first = name.split('_').next().unwrap_or_default();
+            if pronouns.contains(&first) {
+                report(
+                    number,
+                    &format!("a test's name that begins with `{first}`: name the thing"),
+                );
+            }
+        }
+    });
+}
+
+#[test]
 fn nothing_is_left_for_later() {
     // Spelled in two parts, or this file would not pass its own test.
     let marks =

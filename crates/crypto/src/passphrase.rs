@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_compared_and_not_shown() {
+    fn passphrases_are_compared_and_never_printed() {
         let one = Passphrase::new("0123456789").unwrap();
         assert_eq!(one, one.clone());
         assert_ne!(one, Passphrase::new("0123456780").unwrap());

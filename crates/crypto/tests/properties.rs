@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_sealed_opens_to_what_it_was(
+    fn a_sealed_payload_opens_unchanged(
         length in lengths(), (mode, layout) in modes(), bytes: [u8; 32], salt: Salt,
         header: [u8; 16], payload in prop::collection::vec(any::<u8>(), 0..1_500),
     ) {

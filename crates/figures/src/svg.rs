@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_takes_for_its_own_is_escaped() {
+    fn characters_with_a_meaning_in_xml_are_escaped() {
         let mut xml = Xml::default();
         xml.leaf("t", &[("a", &"\"<&>\u{1}")], "</t>\u{0}\r\n'");
         assert_eq!(

@@ -153,7 +153,7 @@ fn any_change() -> impl Strategy<Value = Change> {
 
 proptest! {
     #[test]
-    fn what_is_printed_reads_back(at: u64, every in 1_000_000_u64.., change in any_change()) {
+    fn a_printed_event_reads_back(at: u64, every in 1_000_000_u64.., change in any_change()) {
         let at = Duration::from_nanos(at);
         let every = Some(Duration::from_nanos(every));
         let event = Event { at, every, until: None, action: Action::Set(change) };

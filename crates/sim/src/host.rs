@@ -30,7 +30,7 @@ pub struct HostConfig {
 /// A real host with a free core serves its timers some tens of microseconds late.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Lateness {
-    /// No wake-up is less late.
+    /// The fixed part: each wake-up is at least this late.
     pub least: Duration,
     /// The mean of the random part.
     pub mean: Duration,

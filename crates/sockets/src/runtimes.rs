@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_take_turns_on_no_more_threads_than_processors() {
+    fn ports_are_spread_over_one_thread_for_each_processor() {
         let runtimes = Runtimes::start().unwrap();
         let most = available_parallelism().unwrap().get();
         let ids: Vec<_> = (0..2 * most).map(|_| runtimes.for_port().id()).collect();

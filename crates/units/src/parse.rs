@@ -452,7 +452,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(value: u64) {
+        fn printed_quantities_read_back(value: u64) {
             let duration = Duration::from_nanos(value);
             prop_assert_eq!(parse_duration(&DisplayDuration(duration).to_string()), Ok(duration));
             let rate = Bitrate::from_bits_per_sec(value);

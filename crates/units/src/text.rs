@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_shown_and_words_keep_their_joiners() {
+    fn invisible_characters_are_escaped_and_words_keep_their_joiners() {
         assert_eq!(one_line("admin\u{200b}\u{2060}\u{feff}"), "admin\\u{200b}\\u{2060}\\u{feff}");
         assert_eq!(one_line("so\u{ad}ft\u{e0041}"), "so\\u{ad}ft\\u{e0041}");
         let joined = "\u{645}\u{6cc}\u{200c}\u{62e} \u{1f469}\u{200d}\u{1f680}";

@@ -146,7 +146,7 @@ async fn refresh(test: &str, program: Program, direction: Direction) {
 
 /// The rows of the table where one end insists: nobody is let in, and each end learns why.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_insists_refuses_and_each_end_learns_why() {
+async fn an_end_that_insists_on_encryption_refuses_and_both_learn_why() {
     if !have_all(&[Tool::SrtLiveTransmit, Tool::CompilerAndLibsrt]) {
         return;
     }

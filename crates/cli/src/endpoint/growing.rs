@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_before_the_marker_is_read_to_the_end() {
+    async fn bytes_written_before_the_marker_are_read_to_the_end() {
         let (file, marker) = (path("file"), path("marker"));
         append(&file, b"begin");
         let mut stream = GrowingFile::open(file.clone(), Some(marker.clone()), 0).await.unwrap();

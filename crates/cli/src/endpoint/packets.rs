@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_before_is_skipped_in_packets() {
+    async fn bytes_that_were_read_before_are_skipped_in_packets() {
         assert!(read(wrapped(4, 0), 1_316 * 50).await == clip()[1_316 * 50..]);
         let damaged = [&clip()[..50_000], &[0; 5_000], &clip()[50_000..]].concat();
         let whole = read(damaged.clone(), 0).await;

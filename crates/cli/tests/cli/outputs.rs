@@ -423,7 +423,7 @@ fn a_stream_to_standard_output_that_nobody_reads_ends_on_one_signal() {
 }
 
 #[test]
-fn what_is_missing_in_a_stalled_pipe_is_counted_where_it_is() {
+fn messages_left_out_of_a_stalled_pipe_are_counted_at_their_place() {
     let (mut reader, writer) = pipe().expect("a pipe");
     fill(&writer);
     let port = free_port();

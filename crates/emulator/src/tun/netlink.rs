@@ -164,7 +164,7 @@ const IFLA_TXQLEN: u16 = 13;
 const IFLA_STATS64: u16 = 23;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
-/// No search for somebody else with that address, which takes a second.
+/// The kernel does not look for another host with that address, which would take a second.
 const IFA_F_NODAD: u8 = 2;
 const RTA_OIF: u16 = 4;
 const RT_SCOPE_UNIVERSE: u8 = 0;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_refuses_is_an_error() {
+    fn a_refusal_of_the_kernel_is_an_error() {
         let netlink = Netlink::open().unwrap();
         // No device has this number.
         assert!(netlink.dropped(u32::MAX >> 1).is_err());

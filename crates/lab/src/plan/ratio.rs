@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_reads_back() {
+    fn printed_ratios_read_back() {
         for text in ["0", "-1", "0.5", "45000000", "-0.125", "0.000000001"] {
             assert_eq!(ratio(text).to_string(), text);
         }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_stays_a_text() {
+    fn a_value_that_is_no_quantity_stays_a_text() {
         for text in ["aggressive", "2%:8", "4g-stationary", "uniform:4ms", "true", "a/b.csv"] {
             assert_eq!(literal(text, None), Value::Text(text.to_owned()));
         }

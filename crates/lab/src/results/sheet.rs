@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn a_written_sheet_reads_back() {
         let mut sheet = Sheet::new(vec!["a".to_owned(), "b".to_owned()]);
         sheet.push(vec!["1.5".to_owned(), "no answer, \"closed\"\nthen".to_owned()]);
         sheet.push(vec![String::new(), cell(f64::NAN)]);

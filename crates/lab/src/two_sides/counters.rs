@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn this_kernel_counts_them() {
+    fn the_kernel_counts_segments_of_tcp() {
         let counters = Counters::of_this_thread().expect("Linux does");
         assert!(counters.retransmitted <= counters.sent);
     }

@@ -291,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn a_written_stamp_reads_back(
             seq: u64, size in 1_u64..100, length in 52_usize..2_000, monotonic_us: u64,
             system_us in 0_i64..4_000_000_000_000_000,
         ) {

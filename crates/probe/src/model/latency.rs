@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_reach_is_not_promised() {
+    fn a_target_out_of_reach_is_not_promised() {
         let dead = lab(0.5, 1_000.0);
         assert_eq!(needs(&dead, 1e-9, None, MS(1_000)), Needs::default());
         let soon = needs(&lab(0.05, 1.0), 1e-6, None, MS(40));

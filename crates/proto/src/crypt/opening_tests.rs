@@ -57,7 +57,7 @@ fn a_payload_is_decrypted_where_it_lies_unless_somebody_else_holds_it() {
 }
 
 #[test]
-fn why_a_packet_cannot_be_read() {
+fn an_unreadable_packet_is_refused_with_the_reason() {
     let open = |key, opening: &Opening| {
         opening.open(&DataHeader { key, ..HEADER }, sealed(b"payload")).err()
     };

@@ -93,7 +93,7 @@ fn alone_it_fills_the_link_whatever_is_lost_and_keeps_its_queue_short() {
 }
 
 #[test]
-fn it_finds_the_rate_of_a_long_link_within_three_seconds() {
+fn a_stream_finds_the_rate_of_a_long_link_within_three_seconds() {
     let mut pair = pair(1, MS(200), 0.0);
     let stream = add(&mut pair, &Config::file(), Duration::ZERO);
     pair.world.run_for(SECS(5));

@@ -183,7 +183,7 @@ fn a_call_that_nobody_hears_ends_with_its_reason() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_reason() {
+fn an_impossible_stream_is_refused_with_the_reason() {
     let mut pair = Pair::new(1, delay(1));
     let stream = pair.stream(srt(&Config::default()), 1, 1);
     let refused = |pair: &mut Pair, stream| pair.world.add_stream(stream).unwrap_err().to_string();

@@ -159,7 +159,7 @@ fn a_stream_that_competes_with_tcp_shares_its_queue() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_traffic_is_refused() {
     let mut pair = Pair::new(1, delay(1));
     let traffic =
         over(&pair, Traffic::OnOff { rate: Bitrate::from_mbps(1), on: MS(0), off: MS(1) });

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_come_before_the_count_begins_is_left_out() {
+    fn packets_due_before_the_count_begins_are_left_out() {
         let mut tally = tally(MS(200), None);
         (0..40).for_each(|index| tally.add(&block(index, if index < 20 { 900 } else { 0 }, 0)));
         let totals = tally.totals(0);

@@ -91,7 +91,7 @@ fn copies_of_the_second_answer_make_half_a_minute_three_weeks() {
 }
 
 #[test]
-fn it_agrees_with_the_rounds_of_the_deadline_aware_algorithm() {
+fn the_model_agrees_with_the_rounds_of_the_deadline_aware_algorithm() {
     for (loss, buffer, copies) in [(0.05, 450, 0), (0.1, 700, 2), (0.02, 1_100, 3)] {
         let path = path(10, 200, loss, 1.0);
         let timed = path.timed_rounds();

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn it_pauses_if_the_pauses_of_others_do_not_empty_the_queue() {
+    fn the_sender_pauses_if_pauses_of_others_do_not_empty_the_queue() {
         let mut holding = Holding::new(Instant::ORIGIN, 1_000.0, 1_000.0);
         let paused: Vec<u64> = (0..20_000)
             .step_by(100)

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_a_queue() {
+    fn a_queue_ends_the_slow_start() {
         let mut start = SlowStart::new();
         assert!(!start.ends(Instant::ORIGIN, MS(100), MS(12), 1.0, true));
         assert!(start.ends(Instant::ORIGIN, MS(100), MS(13), 1.0, true));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_a_fourth_of_the_packets_is_lost() {
+    fn the_loss_of_a_fourth_of_the_packets_ends_the_slow_start() {
         let ends = |lost, arrived| {
             let mut start = SlowStart::new();
             start.lost(lost);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_a_larger_window_delivers_no_more() {
+    fn a_larger_window_that_delivers_no_more_ends_the_slow_start() {
         let rates = [0.0, 100.0, 200.0, 400.0, 450.0, 460.0, 450.0];
         assert_eq!(ends(&rates, true), Some(6));
         assert_eq!(ends(&rates, false), None, "the application sends no more");

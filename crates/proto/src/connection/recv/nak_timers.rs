@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_before_an_answered_packet_is_overdue() {
+    fn a_packet_asked_for_before_an_answered_one_is_overdue() {
         let mut nak_timers = nak_timers(true);
         ask(&mut nak_timers, 100, 0, 9, None);
         ask(&mut nak_timers, 100, 12, 19, None);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_wait_longer_asks_before_the_answer_is_overdue() {
+    fn a_nak_that_cannot_wait_goes_out_before_the_answer_is_overdue() {
         for (until, overdue) in [(166, 138), (168, 135), (180, 138)] {
             let mut nak_timers = nak_timers(true);
             ask(&mut nak_timers, 100, 0, 3, Some(until));
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded() {
+    fn waiting_naks_and_copies_are_bounded() {
         let mut nak_timers = nak_timers(true);
         for i in 0..100_000 {
             ask(&mut nak_timers, 1, i, i, None);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_timeout_queued_is_a_probe_until_the_peer_sends_a_nak() {
+    fn packets_of_a_timeout_are_probes_until_the_peer_sends_a_nak() {
         let mut timer = RetransmitTimer::new(MS(0));
         timer.probe(SeqNo::new(7), SeqNo::new(9));
         assert!(timer.is_probe(SeqNo::new(8)) && !timer.is_probe(SeqNo::new(10)));

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_addresses_is_bounded() {
+    fn the_number_of_addresses_in_memory_is_bounded() {
         let mut admission = Admission::new(START, 1_000);
         for number in 0..200_000_u32 {
             let now = START + Duration::from_micros(50 * u64::from(number));
