@@ -14,18 +14,18 @@ use crate::route::room::Place;
 pub(super) struct Batch {
     messages: Vec<Outgoing>,
     receipt: Option<Receipt>,
-    /// Its place among the messages that wait for a taker.
+    /// Its place among the messages that wait for a consumer.
     place: Option<Place>,
 }
 
-/// Messages that a taker has taken. It is dropped when they are written.
-pub(super) struct Taken {
+/// Messages that a consumer has taken. The value is dropped when they are written.
+pub(super) struct UnwrittenMessages {
     receipt: Option<Receipt>,
     _place: Option<Place>,
 }
 
-/// Confirms messages to the receiver of a stream when the last taker is done with them, unless one
-/// of them could not write them.
+/// Confirms messages to the receiver of a stream when the last consumer is done with them, unless
+/// one of the consumers could not write them.
 #[derive(Clone)]
 pub(crate) struct Receipt(Arc<Confirmation>);
 
@@ -53,8 +53,8 @@ impl Batch {
     }
 
     /// The messages, and what is to be dropped when they are written.
-    pub(super) fn into_parts(self) -> (Vec<Outgoing>, Taken) {
-        (self.messages, Taken { receipt: self.receipt, _place: self.place })
+    pub(super) fn into_parts(self) -> (Vec<Outgoing>, UnwrittenMessages) {
+        (self.messages, UnwrittenMessages { receipt: self.receipt, _place: self.place })
     }
 }
 
@@ -79,7 +79,7 @@ impl Receipt {
     }
 }
 
-impl Taken {
+impl UnwrittenMessages {
     /// Never confirms these messages, because they could not be written.
     pub(super) fn withhold(self) {
         if let Some(receipt) = &self.receipt {
@@ -116,6 +116,6 @@ mod tests {
         let failed = batch(30);
         failed.clone().into_parts().1.withhold();
         drop(failed);
-        assert_eq!(written.get(), 20, "a taker could not write them");
+        assert_eq!(written.get(), 20, "a consumer could not write them");
     }
 }

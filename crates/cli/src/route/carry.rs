@@ -22,7 +22,7 @@ pub(super) struct Flow {
     way: Way,
     /// Messages to write, if this end writes any.
     inbox: Option<UnboundedReceiver<Batch>>,
-    /// The takers of messages that are read.
+    /// The consumers of messages that are read.
     pub(super) outbox: Fanout,
     /// The part of the stream that was discarded because there was no connection.
     missed: Missed,
@@ -174,7 +174,7 @@ fn shorten(batch: &mut Batch, left: &mut u64) {
     });
 }
 
-/// Reads messages and hands them over until the peer ends the stream or no taker is left.
+/// Reads messages and hands them over until the peer ends the stream or no consumer is left.
 async fn read_all(
     reader: &mut Reader,
     outbox: &mut Fanout,

@@ -203,7 +203,7 @@ async fn end(
 ) -> Result<(), Failure> {
     let ended = tokio::select! {
         ended = destination => ended,
-        reason = cut_off.told() => Err(Failure::runtime(reason).at(name)),
+        reason = cut_off.reason() => Err(Failure::runtime(reason).at(name)),
     };
     let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
     match (lost, among) {

@@ -1,4 +1,4 @@
-//! The room for the messages that wait for a taker.
+//! The room for the messages that wait for a consumer.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::route::batch::Batch;
 
-/// The room for the messages that wait for a taker.
+/// The room for the messages that wait for a consumer.
 pub(super) struct Room {
     places: Arc<Semaphore>,
     /// All places.

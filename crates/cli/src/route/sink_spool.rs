@@ -114,7 +114,7 @@ impl SinkSpool {
             result = self.relay(&mut from, &to) => result.map_err(|error| {
                 format!("{name}: its messages cannot be read back from a temporary file: {error}")
             }),
-            reason = cut_off.told() => Err(reason),
+            reason = cut_off.reason() => Err(reason),
             () = to.closed() => Ok(()),
         };
         if let Err(reason) = result {
@@ -482,7 +482,7 @@ mod tests {
             SinkSpool::between(inbox, "slow".into(), 61, 1_000, &Members::default())
                 .expect("a file");
         cut.send("too slow".to_owned()).expect("the spool listens");
-        assert_eq!(cut_off.told().await, "too slow");
+        assert_eq!(cut_off.reason().await, "too slow");
         let next = batches.try_recv();
         assert!(matches!(next, Err(TryRecvError::Empty)), "no end of the stream");
     }

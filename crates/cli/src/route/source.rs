@@ -19,7 +19,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Reads from one connection, with --reconnect from one after the other, until the stream has
-    /// ended or no taker is left.
+    /// ended or no consumer is left.
     pub(super) async fn run(mut self, shared: Arc<Shared>) -> Result<(), Failure> {
         let Some(mut connection) = self.first(&shared).await? else { return Ok(()) };
         loop {
@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// The first connection, when the destinations are ready; `None` if it is time to stop first,
-    /// or no taker is left.
+    /// or no consumer is left.
     async fn first(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
         let Some(mut connection) = self.next(shared).await? else { return Ok(None) };
         let uri = self.opener.uri();
