@@ -14,6 +14,7 @@
 mod arrival;
 mod c_library;
 mod clip;
+mod documented;
 mod folder;
 mod libsrt;
 mod middle;
@@ -31,6 +32,7 @@ pub use arrival::{
 };
 pub use c_library::SrtLibrary;
 pub use clip::{Clip, Feed};
+pub use documented::documented_commands;
 pub use folder::Folder;
 pub use libsrt::{CProgram, LibsrtPeer};
 pub use middle::{Middle, Place, Side};
@@ -38,8 +40,8 @@ pub use passage::{Passage, start_link};
 pub use ports::{Nobody, free_port, wait_until_bound};
 pub use process::{Process, send};
 pub use program::{
-    Direction, End, Program, Role, bridge_certificate, emulator, gstreamer_pipeline, punctual,
-    quic_bridge,
+    Direction, End, Program, Role, bridge_certificate, build_punctual_lab, emulator,
+    gstreamer_pipeline, punctual, quic_bridge,
 };
 pub use rustix::process::Signal;
 pub use stalls::{retry_if_stalled, retry_if_stalled_async};

@@ -342,17 +342,29 @@ pub fn punctual() -> PathBuf {
         if let Some(program) = std::env::var_os("PUNCTUAL_BIN") {
             return program.into();
         }
-        let profile = profile();
-        let name = match profile.file_name().and_then(|name| name.to_str()) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo.args(["build", "--quiet", "--package", "punctual-cli", "--profile", name]);
-        cargo.arg("--target-dir").arg(target()).current_dir(env!("CARGO_MANIFEST_DIR"));
-        let status = cargo.status().expect("cargo runs the tests, so it can build");
-        assert!(status.success(), "the punctual program does not build");
-        profile.join("punctual")
+        build("punctual-cli");
+        profile().join("punctual")
     };
     PROGRAM.get_or_init(build).clone()
+}
+
+/// Builds the program punctual-lab beside the punctual program, if it is not there.
+pub fn build_punctual_lab() {
+    if !profile().join("punctual-lab").exists() {
+        build("punctual-lab-cli");
+    }
+}
+
+/// Builds a package of this workspace in the profile of the tests.
+fn build(package: &str) {
+    let profile = profile();
+    let name = match profile.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--quiet", "--package", package, "--profile", name]);
+    cargo.arg("--target-dir").arg(target()).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let status = cargo.status().expect("cargo runs the tests, so it can build");
+    assert!(status.success(), "{package} does not build");
 }

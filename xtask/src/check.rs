@@ -52,15 +52,19 @@ fn wasm() -> Outcome {
     })
 }
 
-/// Checks the program without QUIC, which needs no C compiler then.
+/// Checks the programs without QUIC, which need no C compiler then.
 fn pure_rust() -> Outcome {
-    let program = ["--package", "punctual-cli", "--no-default-features"];
+    ["punctual-cli", "punctual-lab-cli"].into_iter().try_for_each(pure_rust_program)
+}
+
+fn pure_rust_program(package: &str) -> Outcome {
+    let program = ["--package", package, "--no-default-features"];
     run(cargo(["clippy"]).args(program).args(["--", "-D", "warnings"]))?;
     let tree = output_of(cargo(["tree", "--edges", "normal,build"]).args(program));
     let tree = tree.ok_or("cargo tree fails")?;
     // The crates `cc` and `cmake` run a C compiler.
     match tree.lines().find(|line| [" cc v", " cmake v"].iter().any(|c| line.contains(c))) {
-        Some(_) => Err("without QUIC the program still builds C code".to_owned()),
+        Some(_) => Err(format!("without QUIC {package} still builds C code")),
         None => Ok(()),
     }
 }

@@ -4,29 +4,13 @@ use std::ffi::OsString;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use punctual_uri::redacted;
+use punctual_program::usage::{self, Advice};
 
 use crate::args::Cli;
 
-/// The error as it may be shown: without text that may be a passphrase, and with the right place of
-/// a connection's option, if one was typed as an option of the program.
-pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> clap::Error {
-    for kind in TYPED {
-        let shown = match error.get(kind) {
-            Some(ContextValue::String(typed)) => ContextValue::String(redacted(typed)),
-            Some(ContextValue::Strings(typed)) => {
-                ContextValue::Strings(typed.iter().map(|typed| redacted(typed)).collect())
-            }
-            _ => continue,
-        };
-        error.insert(kind, shown);
-    }
-    if error.kind() == ErrorKind::ValueValidation
-        && let Some(why) = std::error::Error::source(&error).map(ToString::to_string)
-        && let Some(better) = no_number(&why, &error)
-    {
-        return better;
-    }
+/// The error as it may be shown, with the right way.
+pub(crate) fn explained(error: clap::Error, command_line: &[OsString]) -> clap::Error {
+    let mut error = usage::explained(error, command_line, &ADVICE);
     if error.kind() == ErrorKind::MissingRequiredArgument
         && let Some(option) = greedy_option(command_line)
     {
@@ -35,18 +19,34 @@ pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> cl
         );
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    let unknown = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(typed)) => typed.clone(),
-        _ => return error,
-    };
-    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
-    if let Some(tip) = tip(&unknown, command_line).filter(|_| is_unknown) {
-        for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedValue] {
-            error.remove(kind);
-        }
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
     error
+}
+
+const ADVICE: Advice = Advice { program: Cli::command, rate, option };
+
+/// The way to give a command a rate.
+fn rate(command: &str) -> Option<String> {
+    let own = match command {
+        "generate" => "--sendrate 5Mbps",
+        "route" => "--pace 5Mbps",
+        "file" => "--targetrate 5Mbps",
+        "probe" | "emulate" => "--rate 5Mbps",
+        "receive" | "demo" => {
+            return Some(format!(
+                "`{command}` takes no rate: a sender has it, as in `punctual generate --sendrate \
+                 5Mbps`"
+            ));
+        }
+        _ => return None,
+    };
+    Some(format!("the rate of `{command}` is an option of its own: `{own}`"))
+}
+
+/// The way to give a command an option of SRT.
+fn option(command: &str, name: &str, value: &str) -> Option<String> {
+    ["generate", "receive", "route", "file", "probe"]
+        .contains(&command)
+        .then(|| format!("write it into the URI: `srt://…?{name}={value}`"))
 }
 
 /// The option for URIs of `route` that took several words.
@@ -64,90 +64,11 @@ fn greedy_option(command_line: &[OsString]) -> Option<&'static str> {
     }
 }
 
-/// The error of a value that is no whole number, in words for people; `None` for other faults.
-fn no_number(why: &str, error: &clap::Error) -> Option<clap::Error> {
-    let fault = match why {
-        "invalid digit found in string" | "cannot parse integer from empty string" => {
-            "is not a whole number"
-        }
-        "number too large to fit in target type" => "is too large",
-        "number would be zero for non-zero type" => "must be 1 or more",
-        _ => return None,
-    };
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => text.clone(),
-        _ => String::new(),
-    };
-    let (value, option) = (text(ContextKind::InvalidValue), text(ContextKind::InvalidArg));
-    let message = format!("`{value}` {fault}, as '{option}' wants\n");
-    Some(clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(&Cli::command()))
-}
-
-/// The right place of an option of SRT that was typed as an option of this command.
-fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
-    let name = typed.strip_prefix("--")?.to_lowercase();
-    let words: Vec<&str> = command_line.iter().skip(1).filter_map(|word| word.to_str()).collect();
-    let command = words.iter().find(|word| !word.starts_with('-'))?;
-    if ["rate", "bitrate", "bandwidth", "bw", "pace", "sendrate"].contains(&name.as_str()) {
-        let own = match *command {
-            "generate" => "--sendrate 5Mbps",
-            "route" => "--pace 5Mbps",
-            "file" => "--targetrate 5Mbps",
-            "probe" | "emulate" | "latency" | "model" => "--rate 5Mbps",
-            "lab" => "--set bitrate=5Mbps",
-            "receive" | "demo" => {
-                return Some(format!(
-                    "`{command}` takes no rate: a sender has it, as in `punctual generate \
-                     --sendrate 5Mbps`"
-                ));
-            }
-            _ => return None,
-        };
-        return Some(format!("the rate of `{command}` is an option of its own: `{own}`"));
-    }
-    let option = punctual_uri::options()
-        .find(|option| option.name == name || option.aliases.contains(&name.as_str()))?;
-    let form = |value: &str| match *command {
-        "lab" => Some(format!("write it as `--set {name}={value}`")),
-        "generate" | "receive" | "route" | "file" | "probe" => {
-            Some(format!("write it into the URI: `srt://…?{name}={value}`"))
-        }
-        _ => None,
-    };
-    if option.name == "passphrase" {
-        let advice = form("…")?.replace("passphrase=…", "passphrase-file=PATH");
-        return Some(format!("`{name}` is an option of the connection; {advice}"));
-    }
-    let value = value_of(typed, &words).unwrap_or_else(|| "VALUE".to_owned());
-    Some(format!("`{name}` is an option of the connection; {}", form(&value)?))
-}
-
-/// The value that was typed after an option.
-fn value_of(typed: &str, words: &[&str]) -> Option<String> {
-    let place = words.iter().position(|word| word.split('=').next() == Some(typed))?;
-    let value = match words[place].split_once('=') {
-        Some((_, value)) => value,
-        None => words.get(place + 1).filter(|next| !next.starts_with('-'))?,
-    };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-%".contains(c);
-    (value.len() <= 20 && value.chars().all(plain)).then(|| value.to_owned())
-}
-
-/// The parts of an error that the user typed.
-const TYPED: [ContextKind; 5] = [
-    ContextKind::InvalidArg,
-    ContextKind::InvalidSubcommand,
-    ContextKind::InvalidValue,
-    ContextKind::PriorArg,
-    ContextKind::TrailingArg,
-];
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::Cli;
 
     fn told(words: &[&str]) -> String {
         let line: Vec<OsString> = ["punctual"].iter().chain(words).map(OsString::from).collect();
@@ -163,8 +84,6 @@ mod tests {
         assert!(!text.contains("-- --latency"), "{text}");
         let text = told(&["receive", uri, "--rcvlatency=80ms"]);
         assert!(text.contains("`srt://…?rcvlatency=80ms`"), "{text}");
-        let text = told(&["lab", "run", "srt-4g", "--latency", "200ms"]);
-        assert!(text.contains("`--set latency=200ms`"), "{text}");
         let text = told(&["route", uri, "-", "--latncy", "200"]);
         assert!(!text.contains("option of the connection"), "{text}");
     }
@@ -179,12 +98,10 @@ mod tests {
         assert!(of_another.contains("`--sendrate 5Mbps`"), "{of_another}");
         let of_another = told(&["route", "a", "srt://h:1", "--sendrate", "5M"]);
         assert!(of_another.contains("`--pace 5Mbps`"), "{of_another}");
-        for command in ["probe", "emulate", "latency", "model"] {
+        for command in ["probe", "emulate"] {
             let text = told(&[command, "--bitrate", "5M"]);
             assert!(text.contains("`--rate 5Mbps`"), "{text}");
         }
-        let text = told(&["lab", "run", "srt-4g", "--bitrate", "5M"]);
-        assert!(text.contains("`--set bitrate=5Mbps`"), "{text}");
     }
 
     #[test]
@@ -199,8 +116,6 @@ mod tests {
             &["emulate", ":1", "h:2", "--rate", "5"],
             &["emulate", ":1", "h:2", "--rate-up", "5"],
             &["emulate", ":1", "h:2", "--at", "20s: rate=5"],
-            &["latency", "--rate", "5"],
-            &["model", "--rate", "5"],
         ] {
             let text = told(words);
             assert!(text.contains("did you mean `5Mbps`?"), "{words:?}: {text}");

@@ -54,6 +54,15 @@ impl Fonts {
         Self::of(database)
     }
 
+    /// The figure of an SVG file ([`Chart::to_svg`]) as a PNG image on white, `width` pixels wide.
+    ///
+    /// # Errors
+    ///
+    /// The width is out of range, or the text is no SVG.
+    pub fn draw(&self, svg: &str, width: u32) -> Result<Vec<u8>, PngError> {
+        draw(svg, width, self)
+    }
+
     fn of(mut database: usvg::fontdb::Database) -> Result<Self, PngError> {
         let family = best_family(&database).ok_or(PngError::NoFont)?;
         database.set_sans_serif_family(family);
@@ -83,12 +92,17 @@ const COMMON: [&str; 9] = [
 
 /// The chart as a PNG image on white, `width` pixels wide.
 pub(crate) fn png(chart: &Chart, width: u32, fonts: &Fonts) -> Result<Vec<u8>, PngError> {
+    fonts.draw(&chart.to_svg(Theme::Light), width)
+}
+
+/// The figure of an SVG file as a PNG image on white.
+fn draw(svg: &str, width: u32, fonts: &Fonts) -> Result<Vec<u8>, PngError> {
     if !(100..=10_000).contains(&width) {
         return Err(PngError::Size(width));
     }
     let options = usvg::Options { fontdb: Arc::clone(&fonts.database), ..usvg::Options::default() };
-    let tree = usvg::Tree::from_str(&chart.to_svg(Theme::Light), &options)
-        .map_err(|error| PngError::Image(error.to_string()))?;
+    let tree =
+        usvg::Tree::from_str(svg, &options).map_err(|error| PngError::Image(error.to_string()))?;
     let size = tree.size().to_int_size().scale_to_width(width).ok_or(PngError::Size(width))?;
     let mut image =
         tiny_skia::Pixmap::new(size.width(), size.height()).ok_or(PngError::Size(width))?;

@@ -1,4 +1,5 @@
 use std::fmt::{Display, Write};
+use std::time::Duration;
 
 use crate::both_ends::BothEnds;
 use crate::model::{Need, Needs};
@@ -17,6 +18,29 @@ pub struct Uris {
     pub punctual_listener: String,
     /// For other programs; `None` over a carriage that they do not speak.
     pub others: Option<OtherPrograms>,
+}
+
+impl Uris {
+    /// The URIs to copy, a line each. `latency` is that of other programs.
+    pub fn text(&self, latency: Duration) -> String {
+        let mut text = "\nURIs to copy\n".to_owned();
+        let mut row = |name: &str, value: &str| {
+            let _ = writeln!(text, "  {name:<21} {value}");
+        };
+        // A shell would interpret the `&`.
+        let quoted = |uri: &str| format!("'{uri}'");
+        row("Punctual both ends", &quoted(&self.punctual));
+        row("  listening", &quoted(&self.punctual_listener));
+        if let Some(others) = &self.others {
+            row("srt-live-transmit", &quoted(&others.srt_live_transmit));
+            row("  listening", &quoted(&others.srt_live_transmit_listener));
+            row("FFmpeg", &quoted(&others.ffmpeg));
+            row("OBS, server", &others.obs);
+            let micros = latency.as_micros();
+            row("", &format!("FFmpeg and OBS count the latency in microseconds: {micros}"));
+        }
+        text
+    }
 }
 
 /// A recommendation as URIs of other programs.

@@ -8,11 +8,8 @@ mod documented;
 mod emulate;
 mod file;
 mod generate;
-mod lab;
-mod latency;
 mod link;
 pub(crate) mod metrics;
-mod model;
 mod options;
 mod output;
 mod plot;
@@ -24,10 +21,11 @@ mod stamp;
 mod stats;
 mod threads;
 mod tun;
-mod value;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use punctual_program::args::LogArgs;
+pub(crate) use punctual_program::args::value;
 
 pub(crate) use callers::CallerArgs;
 pub(crate) use connection::ConnectionArgs;
@@ -35,10 +33,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use file::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 pub(crate) use generate::GenerateArgs;
-pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, ReportFormat, RunArgs};
-pub(crate) use latency::LatencyArgs;
 pub(crate) use metrics::{MetricsArgs, MetricsFormat};
-pub(crate) use model::ModelArgs;
 pub(crate) use options::OptionsArgs;
 pub(crate) use output::OutputArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
@@ -72,16 +67,20 @@ pub(crate) enum Command {
     File(Box<FileArgs>),
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
-    Latency(LatencyArgs),
-    Model(Box<ModelArgs>),
-    Lab(Box<LabArgs>),
     Plot(PlotArgs),
+    /// Run experiments and models: all arguments go to the program `punctual-lab`
+    #[command(disable_help_flag = true)]
+    Lab {
+        /// The arguments of `punctual-lab`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     Options(OptionsArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
     Uri,
     /// Print a completion script for a shell
-    #[command(long_about = COMPLETIONS)]
+    #[command(long_about = COMPLETIONS, hide = true)]
     Completions {
         /// The shell
         shell: Shell,
@@ -95,25 +94,6 @@ pub(crate) enum Command {
     },
 }
 
-/// Options for messages on standard error.
-#[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Messages")]
-pub(crate) struct LogArgs {
-    /// Print more messages: -v for debug messages, -vv for traces
-    #[arg(short, long, global = true, action = ArgAction::Count)]
-    pub(crate) verbose: u8,
-    /// Print errors only, and no live line
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// The lowest level of messages to print: error, warn, info, debug, trace (also fatal and note,
-    /// as in the SRT tools), or a filter as in RUST_LOG
-    #[arg(long, global = true, value_name = "LEVEL", alias = "ll")]
-    pub(crate) loglevel: Option<String>,
-    /// An option of srt-xtransmit's; signals are always handled here
-    #[arg(long = "handle-sigint", global = true, hide = true)]
-    pub(crate) _handle_sigint: bool,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   punctual demo                                      compare SRT with UDP, in under a minute
@@ -121,7 +101,8 @@ Examples:
   punctual receive 'srt://:4200?latency=200ms' --enable-metrics
   ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
 
-`punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";
+`punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI,
+`punctual completions SHELL` prints a completion script.";
 
 const AFTER_LONG: &str = "\
 Examples:
@@ -136,11 +117,8 @@ Examples:
       punctual probe --listen :4200
       punctual probe srt://host:4200
 
-  Compute the latency that a link needs from its round-trip time and its loss:
+  Compute the latency that a link needs, by `punctual-lab`, as all of `punctual lab`:
       punctual latency --rtt 40ms --loss 5% --target 1e-6
-
-  Compute how rarely a reliable stream glitches with half a second of buffer:
-      punctual model --rate 40Mbps --loss 2% --rtt 200ms --buffer 500ms
 
   Send FFmpeg's output, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
@@ -165,7 +143,8 @@ Exit codes:
   4    nobody was there: no answer, no caller, or no connection until the end
   130  a second Ctrl-C ended the command before its work was done
 
-`punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";
+`punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI,
+`punctual completions SHELL` prints a completion script.";
 
 const COMPLETIONS: &str = "\
 Print a completion script for a shell.

@@ -41,7 +41,7 @@ pub(crate) enum PlotFormat {
     Html,
     /// A drawing for each figure, which browsers show in light or dark
     Svg,
-    /// An image for each figure, drawn with the fonts of this system
+    /// An image for each figure, drawn by `punctual-lab` with the fonts of this system
     Png,
 }
 

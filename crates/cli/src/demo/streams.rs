@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::demo::LATENCY;
 use crate::demo::clip::Clip;
 use crate::exit::Failure;
-use crate::live::{LineText, line};
+use crate::line::{self, LineText};
 
 /// A message that arrived.
 pub(super) struct Received {

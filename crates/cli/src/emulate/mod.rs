@@ -15,7 +15,7 @@ use crate::endpoint::loops::reaches;
 use crate::endpoint::port_owner::{Transport, cannot_bind};
 use crate::endpoint::resolve;
 use crate::exit::Failure;
-use crate::live::{LineText, line};
+use crate::line::{self, LineText};
 use crate::output::print;
 use crate::stop::Stop;
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::args::{EmulateArgs, TunArgs, Until};
 use crate::emulate::show;
 use crate::exit::Failure;
-use crate::live::line;
+use crate::line;
 use crate::output::{self, print};
 use crate::stop::Stop;
 use crate::written;

@@ -49,7 +49,7 @@ pub(crate) use end_log::EndLog;
 pub(crate) use ending::{check_arrival, end_stream};
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
-pub(crate) use recording::{Existing, is_same_file};
+pub(crate) use recording::Existing;
 pub(crate) use recording_place::RecordingPlace;
 pub(crate) use resolve::resolve;
 pub(crate) use resumed::ResumedStream;

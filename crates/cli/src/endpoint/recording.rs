@@ -192,23 +192,6 @@ fn check_access(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether both paths lead to the same file, which need not exist yet.
-pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
-    match same_file::is_same_file(one, other) {
-        Ok(same) => same,
-        Err(_) => place(one).is_some_and(|one| place(other) == Some(one)),
-    }
-}
-
-/// The place at which a file would be made.
-fn place(path: &Path) -> Option<PathBuf> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    Some(folder.canonicalize().ok()?.join(path.file_name()?))
-}
-
 /// The time between two attempts to write.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -338,18 +321,5 @@ mod tests {
         assert!(error.to_string().contains("/nowhere/a.ts"), "{error}");
         assert!(Recording::new(Path::new("/dev/null"), Existing::Keep).is_ok());
         assert!(Recording::new(Path::new("/"), Existing::Overwrite).is_err());
-    }
-
-    #[test]
-    fn different_paths_to_one_file_are_recognised() {
-        let folder = Folder::new("same");
-        let path = folder.file("a.ts", "a");
-        let (dotted, new) = (folder.0.join("./a.ts"), folder.0.join("new.ts"));
-        std::os::unix::fs::symlink(&path, folder.0.join("link.ts")).unwrap();
-        assert!(is_same_file(&path, &dotted));
-        assert!(is_same_file(&path, &folder.0.join("link.ts")));
-        assert!(is_same_file(&new, &folder.0.join("./new.ts")));
-        assert!(!is_same_file(&path, &new));
-        assert!(!is_same_file(&path, &folder.file("b.ts", "a")));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) async fn run(args: Box<FileArgs>, quiet: bool) -> Result<(), Failure>
 
 async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
     written::note(&args.src);
-    let listing = Listing::of(&args.src)?;
+    let listing = Listing::of(&args.src).map_err(failure)?;
     if args.printout {
         let names = listing.files.iter().map(|file| format!("{}\n", file.name));
         print(names.collect::<String>())?;
@@ -60,7 +60,7 @@ impl Transfer for Sending {
         let Self { args, listing, quiet } = self;
         let progress = ShownProgress::of_sender(listing.size(), socket, *quiet);
         let format = SendFormat { segment: args.segment, language: language(args.protocol) };
-        punctual_file::send(socket, listing, format, &progress).await?;
+        punctual_file::send(socket, listing, format, &progress).await.map_err(failure)?;
         Ok(progress)
     }
 
@@ -87,7 +87,7 @@ async fn receive(args: FileReceiveArgs, quiet: bool) -> Result<(), Failure> {
     if args.name.is_some() && args.protocol == Some(Protocol::Segments) {
         return Err(Failure::usage("--name belongs to --protocol stream"));
     }
-    let store = Store::open(&args.dst)?;
+    let store = Store::open(&args.dst).map_err(failure)?;
     let store = if args.overwrite { store.replacing() } else { store };
     let mut sessions = Sessions::new(args.src.clone(), target, args.reconnect, &args.stats)?;
     let format = ReceiveFormat { language: language(args.protocol), name: args.name };
@@ -108,12 +108,22 @@ struct Receiving {
 impl Transfer for Receiving {
     async fn carry(&self, socket: &Socket) -> Result<ShownProgress, Failure> {
         let progress = ShownProgress::of_receiver(self.quiet);
-        punctual_file::receive(socket, &self.store, &self.format, &progress).await?;
+        punctual_file::receive(socket, &self.store, &self.format, &progress)
+            .await
+            .map_err(failure)?;
         // Anybody may call: the sender of the files may still come.
         match self.reconnects && progress.files() == 0 {
             true => Err(Failure::runtime("the sender had no files")),
             false => Ok(progress),
         }
+    }
+}
+
+fn failure(error: punctual_file::Error) -> Failure {
+    match error {
+        punctual_file::Error::Connection(error) => error.into(),
+        error if error.is_unwritable() => Failure::runtime(error.to_string()).unwritable(),
+        error => Failure::runtime(error.to_string()),
     }
 }
 

@@ -9,7 +9,7 @@ use punctual_file::{Event, Observer, Progress};
 use punctual_units::{DisplayBytes, DisplayDuration, grouped, one_line};
 use tokio::task::JoinHandle;
 
-use crate::live::{LineText, line};
+use crate::line::{self, LineText};
 
 /// Observes a transfer and shows its progress.
 #[derive(Debug)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 use punctual::{Bitrate, Statistics};
 use punctual_units::{DisplayDuration, percent};
 
+use crate::line::LineText;
 use crate::live::links::LinkTexts;
 use crate::live::unrecovered::Unrecovered;
-use crate::live::{LineText, Watched, Way};
+use crate::live::{Watched, Way};
 
 /// The figures of a connection's statistics that are shown, from the side that the stream goes to.
 #[derive(Clone, Copy, Debug, Default)]

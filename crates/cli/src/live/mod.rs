@@ -2,8 +2,6 @@
 
 mod absent;
 mod figures;
-mod fit;
-pub(crate) mod line;
 mod links;
 mod playout;
 mod totals;
@@ -18,10 +16,10 @@ use punctual_units::{DisplayBytes, DisplayDuration, one_line, percent};
 use punctual_uri::Uri;
 
 use crate::endpoint::{Connection, EndLog, SrtEnd, Traffic};
+use crate::line::{self, LineText};
 use crate::stop;
 use absent::{Absence, Absences};
 use figures::{Figures, Sum, filtered_by, lost_by};
-pub(crate) use fit::LineText;
 use links::Links;
 use playout::PlayoutCheck;
 use totals::Totals;

@@ -4,16 +4,17 @@ mod figures;
 mod source;
 mod summary;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use punctual_figures::{Chart, Fonts, Page, Text, Theme, slug};
+use punctual_figures::{Chart, Page, Text, Theme, slug};
 use punctual_stats::read::TableKind;
 
 use crate::args::{PlotArgs, PlotFormat};
 use crate::exit::Failure;
 use crate::output::print;
-use crate::written;
+use crate::{lab, written};
 use source::{Loaded, load};
 
 /// Reads the files and writes the report or the figures.
@@ -31,17 +32,8 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     }
     match args.format {
         PlotFormat::Html => write_page(args, &loaded, parts),
-        PlotFormat::Svg => {
-            let draw = |chart: &Chart| Ok(chart.to_svg(Theme::Auto).into_bytes());
-            write_each(args, &charts, "svg", Chart::recognises_svg, draw)
-        }
-        PlotFormat::Png => {
-            let fonts = Fonts::system().map_err(|error| Failure::runtime(error.to_string()))?;
-            write_each(args, &charts, "png", Chart::recognises_png, |chart| {
-                let image = chart.to_png(args.width, &fonts);
-                image.map_err(|error| Failure::runtime(error.to_string()))
-            })
-        }
+        PlotFormat::Svg => write_each(args, &charts),
+        PlotFormat::Png => draw_each(args, &charts),
     }
 }
 
@@ -76,29 +68,47 @@ fn write_page(args: &PlotArgs, loaded: &Loaded, parts: [Vec<Chart>; 2]) -> Resul
     Ok(())
 }
 
-fn write_each(
-    args: &PlotArgs,
-    charts: &[Chart],
-    extension: &str,
-    is_ours: fn(&[u8]) -> bool,
-    draw: impl Fn(&Chart) -> Result<Vec<u8>, Failure>,
-) -> Result<(), Failure> {
-    let folder = match &args.output {
-        Some(path) if path == Path::new("-") => {
-            let what = format!("several {extension} files cannot go to standard output");
-            return Err(Failure::usage(what + "; name a folder by --output"));
-        }
-        Some(path) => path.clone(),
-        None => args.files[0].with_extension("figures"),
-    };
+fn write_each(args: &PlotArgs, charts: &[Chart]) -> Result<(), Failure> {
+    let folder = folder(args, "SVG")?;
     fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, &error))?;
     for (index, chart) in charts.iter().enumerate() {
-        let name = format!("{:02}-{}.{extension}", index + 1, slug(chart.title()));
-        let path: PathBuf = folder.join(name);
-        written::replace(&path, draw(chart)?, "figure", is_ours)?;
+        let path = folder.join(file_name(index, chart));
+        written::replace(&path, chart.to_svg(Theme::Auto), "figure", Chart::recognises_svg)?;
     }
     tracing::info!("wrote {} figures to {}", charts.len(), folder.display());
     Ok(())
+}
+
+/// Lets `punctual-lab` draw the figures as images.
+fn draw_each(args: &PlotArgs, charts: &[Chart]) -> Result<(), Failure> {
+    let folder = folder(args, "PNG")?;
+    let drawings = tempfile::tempdir()?;
+    let mut arguments = ["png", "--quiet", "--width"].map(OsString::from).to_vec();
+    arguments.extend([args.width.to_string().into(), "--output".into(), folder.clone().into()]);
+    for (index, chart) in charts.iter().enumerate() {
+        let path = drawings.path().join(file_name(index, chart));
+        let written = fs::write(&path, chart.to_svg(Theme::Light));
+        written.map_err(|error| Failure::file(&path, &error))?;
+        arguments.push(path.into());
+    }
+    lab::call(&arguments)?;
+    tracing::info!("wrote {} figures to {}", charts.len(), folder.display());
+    Ok(())
+}
+
+/// The folder for files of this kind.
+fn folder(args: &PlotArgs, kind: &str) -> Result<PathBuf, Failure> {
+    match &args.output {
+        Some(path) if path == Path::new("-") => Err(Failure::usage(format!(
+            "several {kind} files cannot go to standard output; name a folder by --output"
+        ))),
+        Some(path) => Ok(path.clone()),
+        None => Ok(args.files[0].with_extension("figures")),
+    }
+}
+
+fn file_name(index: usize, chart: &Chart) -> String {
+    format!("{:02}-{}.svg", index + 1, slug(chart.title()))
 }
 
 fn title(loaded: &Loaded) -> String {

@@ -14,7 +14,7 @@ use punctual_uri::{Mode, SrtTarget, Target, Uri};
 use crate::args::ProbeArgs;
 use crate::endpoint::srt;
 use crate::exit::Failure;
-use crate::live::{LineText, line};
+use crate::line::{self, LineText};
 use crate::output::print;
 use crate::stop::Stop;
 use crate::warnings;

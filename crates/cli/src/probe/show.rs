@@ -9,8 +9,6 @@ use punctual_probe::{
 };
 use punctual_units::{DisplayBytes, DisplayDuration, share_in_percent};
 
-use crate::uris::{self, row};
-
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
     let verdict = match step.verdict {
@@ -40,7 +38,7 @@ pub(super) fn report(
     match recommendation {
         Ok((recommendation, uris)) => {
             recommended(&mut text, recommendation);
-            uris::write(&mut text, uris, recommendation.latency);
+            text += &uris.text(recommendation.latency);
             if uris.others.is_none() {
                 row(&mut text, "", "A listener needs its cert and key, too, if it has any.");
             }
@@ -50,6 +48,11 @@ pub(super) fn report(
         }
     }
     text
+}
+
+/// A line with a name and its value.
+fn row(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<21} {value}");
 }
 
 fn measured(text: &mut String, measurement: &Measurement) {

@@ -22,11 +22,12 @@ use tokio::task::JoinSet;
 
 use crate::args::{EndOfRoute, Pace, RouteArgs, SlowDestination};
 use crate::endpoint::loops::check_loop;
-use crate::endpoint::{Connection, Opener, Pacing, Role, is_live, is_same_file};
+use crate::endpoint::{Connection, Opener, Pacing, Role, is_live};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFiles;
 use crate::stop::Stop;
+use crate::written;
 use carry::Flow;
 use destination::Destination;
 use fanout::{CutOff, Fanout, Inbox, WhenFull};
@@ -254,7 +255,7 @@ fn check_files(source: &Uri, destinations: &[Uri]) -> Result<(), Failure> {
         if path.exists() && !path.is_file() {
             continue;
         }
-        if files.iter().any(|file| is_same_file(file, path)) {
+        if files.iter().any(|file| written::is_same_file(file, path)) {
             let path = path.display();
             return Err(Failure::usage(format!("{path} is at both ends, or twice a destination")));
         }

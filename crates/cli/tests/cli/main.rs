@@ -23,10 +23,9 @@ mod groups;
 mod growing;
 #[cfg(target_os = "linux")]
 mod interfaces;
+#[cfg(unix)]
 mod lab;
-mod latency;
 mod masses;
-mod model;
 mod multicast;
 #[cfg(target_os = "linux")]
 mod outputs;

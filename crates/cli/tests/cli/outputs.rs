@@ -279,7 +279,7 @@ fn probes_and_sweeps_are_done_although_nobody_takes_messages_and_results() {
     for place in [Place::Gone, Place::Full, Place::Stalled] {
         let folder = Folder::new("mute-results");
         let plan = folder.file("tiny.toml");
-        std::fs::write(&plan, crate::lab::PLAN).expect("the folder can be written");
+        std::fs::write(&plan, crate::lab::plan()).expect("the folder can be written");
         let results = folder.file("results");
         let sweep = Mute::start(place, &["lab", "run", &plan, "--output", &results, "-vv"]);
         let (mut listener, uri) = probe_listener();
@@ -301,7 +301,7 @@ fn signals_end_probes_and_sweeps_although_nobody_takes_messages() {
     for place in [Place::Gone, Place::Full, Place::Stalled] {
         let folder = Folder::new("mute-stopped");
         let plan = folder.file("tiny.toml");
-        std::fs::write(&plan, crate::lab::PLAN).expect("the folder can be written");
+        std::fs::write(&plan, crate::lab::plan()).expect("the folder can be written");
         let sweeps = ["2s", "60s"].map(|duration| {
             let results = folder.file(duration);
             let duration = format!("duration={duration}");

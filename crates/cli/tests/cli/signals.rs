@@ -91,7 +91,7 @@ fn commands(folder: &Folder) -> Vec<Command> {
     all.push(command("probe --listen", listener, Vec::new(), 0));
 
     let plan = folder.file("tiny.toml");
-    std::fs::write(&plan, crate::lab::PLAN).expect("the folder can be written");
+    std::fs::write(&plan, crate::lab::plan()).expect("the folder can be written");
     let results = folder.file("results");
     let sweep = ["lab", "run", &plan, "--output", &results, "--backend", "net", "--repeats", "50"];
     all.push(command("lab run", start(&sweep, "client"), Vec::new(), 1));
@@ -145,7 +145,7 @@ fn a_second_signal_ends_each_command_at_once() {
 fn a_sweep_that_is_stopped_says_that_it_waits_for_its_runs() {
     let folder = Folder::new("stopped-sweep");
     let plan = folder.file("tiny.toml");
-    std::fs::write(&plan, crate::lab::PLAN).expect("the folder can be written");
+    std::fs::write(&plan, crate::lab::plan()).expect("the folder can be written");
     let results = folder.file("results");
     let mut sweep = Program::start(&[
         "lab",

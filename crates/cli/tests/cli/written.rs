@@ -22,7 +22,6 @@ fn every_option_that_names_a_file_keeps_the_one_that_is_there() {
         &["route", "udp://127.0.0.1:9", "udp://127.0.0.1:10", "--statsfile"],
         &["file", "send", &file("rows.csv"), "srt://127.0.0.1:9", "--statsfile"],
         &["file", "receive", &listener, &file("in"), "--statsfile"],
-        &["model", "--rate", "5Mbps", "--loss", "1%", "--rtt", "50ms", "--buffer", "1s", "--page"],
     ] {
         let kept = file("kept");
         fs::write(&kept, KEPT).unwrap();
@@ -57,16 +56,6 @@ fn a_report_replaces_only_a_report() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("used twice"), "{}", ended.stderr);
     assert_eq!(fs::read_to_string(&rows).unwrap(), text);
-}
-
-#[test]
-fn a_sweep_does_not_begin_if_its_report_would_replace_another_page() {
-    let folder = Folder::new("sweep-files");
-    fs::write(folder.file("report.html"), KEPT).unwrap();
-    let ended = run(&["lab", "run", "retransmission-policies", "-o", &folder.file("")], b"");
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("report.html exists already"), "{}", ended.stderr);
-    assert_eq!(fs::read_to_string(folder.file("report.html")).unwrap(), KEPT);
 }
 
 #[test]
