@@ -1,4 +1,4 @@
-//! `punctual latency`: the latency that a link needs, by the model.
+//! `punctual-lab latency`: the latency that a link needs, by the model.
 
 use std::fmt::Write;
 use std::time::Duration;

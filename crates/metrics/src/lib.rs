@@ -14,9 +14,6 @@
 //! | [`Sequence`]: lost, reordered, duplicated | payload numbers | RFC 4737, RFC 5560 |
 //! | [`Integrity`] | length and checksum | |
 //!
-//! [`draft`] has the payload and the metrics of draft-sharabayko-moq-metrics-00, which knows groups
-//! of payloads.
-//!
 //! [`mpegts`] does without stamps: it checks a transport stream by its own counters and clocks, and
 //! tells when to send each packet of a file. [`rtp`] reads and orders the packets in which it comes
 //! from contribution encoders. [`Quantiles`] keeps a distribution in bounded memory.
@@ -45,7 +42,6 @@
 
 mod checksum;
 mod delay_factor;
-pub mod draft;
 mod integrity;
 mod jitter;
 mod latency;

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use punctual_uri::redacted;
 
-/// The advice of a program on options that were typed at the wrong place. Each function gets the name
-/// of a command.
+/// The advice of a program on options that were typed at the wrong place. Each function gets the
+/// name of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Advice {
     /// The program's command line.

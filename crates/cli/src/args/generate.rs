@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use punctual::Bitrate;
 
-use crate::args::stamp::{StampArgs, Stamping};
+use crate::args::stamp::StampArgs;
 use crate::args::value::{self, Limit};
 use crate::args::{ConnectionArgs, OutputArgs, StatsArgs, ThreadArgs};
+use punctual_metrics::Checksum;
 use punctual_uri::Uri;
 
 /// Send a generated stream at an exact rate
@@ -72,7 +73,7 @@ impl GenerateArgs {
     /// Threads that carry the streams; `None` for one for each core.
     pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
         // All streams leave through one port: only their checksums are work for several cores.
-        let is_work = self.stamps.stamping().is_some_and(Stamping::has_checksum);
+        let is_work = self.stamps.checksum().is_some_and(|it| it != Checksum::None);
         let streams = if is_work { self.connections.concurrent_streams.get() } else { 1 };
         self.threads.number(streams.saturating_mul(self.destinations().count()))
     }

@@ -19,10 +19,6 @@ pub(crate) struct MetricsArgs {
     /// Payloads of `generate --no-checksum` have none
     #[arg(long, requires = "enable_metrics")]
     pub(crate) no_checksum: bool,
-    /// The format of the stamps: srt-xtransmit's, or that of draft-sharabayko-moq-metrics-00, whose
-    /// delays are those of groups. `generate` must have the same
-    #[arg(long, value_enum, default_value_t, requires = "enable_metrics")]
-    pub(crate) metricsformat: MetricsFormat,
     /// Add the metrics to this file, which is opened anew at SIGHUP [default: standard output]
     #[arg(long, value_name = "FILE", requires = "enable_metrics")]
     pub(crate) metricsfile: Option<PathBuf>,
@@ -35,16 +31,6 @@ pub(crate) struct MetricsArgs {
         requires = "enable_metrics"
     )]
     pub(crate) metricsfreq: Duration,
-}
-
-/// The format of the stamps in payloads.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
-pub(crate) enum MetricsFormat {
-    /// srt-xtransmit's.
-    #[default]
-    Xtransmit,
-    /// That of draft-sharabayko-moq-metrics-00.
-    Draft,
 }
 
 impl MetricsArgs {

@@ -33,7 +33,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use file::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 pub(crate) use generate::GenerateArgs;
-pub(crate) use metrics::{MetricsArgs, MetricsFormat};
+pub(crate) use metrics::MetricsArgs;
 pub(crate) use options::OptionsArgs;
 pub(crate) use output::OutputArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
@@ -41,7 +41,6 @@ pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{EndOfRoute, Pace, RouteArgs, SlowDestination};
 pub(crate) use spool::SpoolArgs;
-pub(crate) use stamp::Stamping;
 pub(crate) use stats::{StatsArgs, StatsFormat};
 pub(crate) use threads::ThreadArgs;
 #[cfg(target_os = "linux")]

@@ -2,8 +2,6 @@
 
 use punctual_metrics::Checksum;
 
-use crate::args::metrics::MetricsFormat;
-
 /// Options for the stamps of the messages that are generated.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StampArgs {
@@ -15,53 +13,12 @@ pub(crate) struct StampArgs {
     /// a checksum error for each message
     #[arg(long, requires = "enable_metrics")]
     no_checksum: bool,
-    /// The format of the stamps: srt-xtransmit's, or that of draft-sharabayko-moq-metrics-00, whose
-    /// messages belong to groups. The receiver must have the same
-    #[arg(long, value_enum, default_value_t, requires = "enable_metrics")]
-    metricsformat: MetricsFormat,
-    /// Messages of a group in the draft's format: the packets of a frame, for example
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u64).range(1..),
-        requires = "enable_metrics"
-    )]
-    metricsgroup: u64,
-}
-
-/// The stamps of messages.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Stamping {
-    /// srt-xtransmit's.
-    Xtransmit(Checksum),
-    /// The draft's, in groups of this number.
-    Draft(Checksum, u64),
 }
 
 impl StampArgs {
-    /// The stamps, if messages are stamped.
-    pub(crate) fn stamping(&self) -> Option<Stamping> {
+    /// The checksum of the stamps, if messages are stamped.
+    pub(crate) fn checksum(&self) -> Option<Checksum> {
         let checksum = if self.no_checksum { Checksum::None } else { Checksum::Md5 };
-        self.enable_metrics.then_some(match self.metricsformat {
-            MetricsFormat::Xtransmit => Stamping::Xtransmit(checksum),
-            MetricsFormat::Draft => Stamping::Draft(checksum, self.metricsgroup),
-        })
-    }
-}
-
-impl Stamping {
-    /// Bytes of the shortest message that can be stamped.
-    pub(crate) const fn least(self) -> usize {
-        match self {
-            Self::Xtransmit(_) => punctual_metrics::MIN_PAYLOAD,
-            Self::Draft(..) => punctual_metrics::draft::MIN_PAYLOAD,
-        }
-    }
-
-    /// Whether checksums are computed.
-    pub(crate) fn has_checksum(self) -> bool {
-        let (Self::Xtransmit(checksum) | Self::Draft(checksum, _)) = self;
-        checksum != Checksum::None
+        self.enable_metrics.then_some(checksum)
     }
 }

@@ -23,8 +23,8 @@ use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> {
-    if let Some(stamping) = args.stamps.stamping() {
-        Payloads::check_size(args.msgsize, stamping)?;
+    if args.stamps.checksum().is_some() {
+        Payloads::check_size(args.msgsize)?;
     }
     let pace = Pace::new(&args, rate(&args))?;
     let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
@@ -112,7 +112,7 @@ impl Generate {
 
     /// Sends messages at their times until the limit.
     async fn send(&self, writer: &mut Writer, mut count: impl FnMut(usize)) -> Result<(), Failure> {
-        let mut payloads = Payloads::new(self.args.msgsize, self.args.stamps.stamping());
+        let mut payloads = Payloads::new(self.args.msgsize, self.args.stamps.checksum());
         let mut schedule = self.pace.start(now());
         let mut sleeper = self.timer.sleeper();
         let mut batch: VecDeque<Bytes> = VecDeque::with_capacity(BATCH);

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
-use punctual_metrics::{Stamp, StampWriter, draft, fill};
+use punctual_metrics::{Checksum, MIN_PAYLOAD, Stamp, StampWriter, fill};
 
-use crate::args::Stamping;
 use crate::exit::Failure;
 
 /// Makes one payload after the other.
@@ -23,21 +22,16 @@ enum Contents {
         /// Payloads that are being made.
         making: Vec<BytesMut>,
     },
-    /// Each payload begins with a header of the draft.
-    Draft(draft::StampWriter),
     /// The pattern alone, which repeats after [`PERIOD`] bytes: each payload is a part of this.
     Pattern(Bytes),
 }
 
 impl Payloads {
-    /// Payloads of `size` bytes, stamped like this or not at all.
-    pub(crate) fn new(size: usize, stamping: Option<Stamping>) -> Self {
-        let contents = match stamping {
-            Some(Stamping::Xtransmit(checksum)) => {
+    /// Payloads of `size` bytes, with stamps of this checksum or without.
+    pub(crate) fn new(size: usize, stamps: Option<Checksum>) -> Self {
+        let contents = match stamps {
+            Some(checksum) => {
                 Contents::Stamped { stamps: StampWriter::new(checksum), making: Vec::new() }
-            }
-            Some(Stamping::Draft(checksum, group)) => {
-                Contents::Draft(draft::StampWriter::new(checksum, group))
             }
             None => {
                 let mut pattern = vec![0; PERIOD + size];
@@ -49,13 +43,12 @@ impl Payloads {
     }
 
     /// Checks that messages of this size can be stamped.
-    pub(crate) fn check_size(size: usize, stamping: Stamping) -> Result<(), Failure> {
-        let least = stamping.least();
-        if size >= least {
+    pub(crate) fn check_size(size: usize) -> Result<(), Failure> {
+        if size >= MIN_PAYLOAD {
             return Ok(());
         }
         Err(Failure::usage(format!(
-            "--enable-metrics needs messages of at least {least} bytes; --msgsize is {size}"
+            "--enable-metrics needs messages of at least {MIN_PAYLOAD} bytes; --msgsize is {size}"
         )))
     }
 
@@ -69,20 +62,6 @@ impl Payloads {
                 making.extend((0..count).map(|_| room.split_to(self.size)));
                 stamps.write(making, stamp_of_now(first)).expect("the size was checked before");
                 batch.extend(making.drain(..).map(BytesMut::freeze));
-            }
-            Contents::Draft(stamps) => {
-                let Stamp { system_time_us, monotonic_us, .. } = stamp_of_now(first);
-                batch.extend((first..self.next).map(|seq| {
-                    let mut payload = vec![0; self.size];
-                    let written = stamps.write(
-                        &mut payload,
-                        seq,
-                        system_time_us,
-                        monotonic_us.unsigned_abs(),
-                    );
-                    written.expect("the size was checked before");
-                    payload.into()
-                }));
             }
             Contents::Pattern(pattern) => batch.extend((first..self.next).map(|number| {
                 let [start, ..] = number.to_le_bytes();
@@ -107,7 +86,6 @@ fn stamp_of_now(seq: u64) -> Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_metrics::Checksum;
 
     fn make(payloads: &mut Payloads, count: usize) -> VecDeque<Bytes> {
         let mut batch = VecDeque::new();
@@ -117,8 +95,7 @@ mod tests {
 
     #[test]
     fn payloads_are_numbered_from_zero() {
-        let stamping = Stamping::Xtransmit(Checksum::Md5);
-        let mut payloads = Payloads::new(1316, Some(stamping));
+        let mut payloads = Payloads::new(1316, Some(Checksum::Md5));
         let made = [3, 1, 64].map(|count| make(&mut payloads, count));
         for (payload, seq) in made.iter().flatten().zip(0..) {
             assert_eq!((payload.len(), Stamp::read(payload).unwrap().seq), (1316, seq));
@@ -133,22 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn payloads_of_the_draft_are_in_groups() {
-        let mut payloads = Payloads::new(200, Some(Stamping::Draft(Checksum::Md5, 3)));
-        for (payload, seq) in make(&mut payloads, 7).iter().zip(0..) {
-            let stamp = draft::Stamp::read(payload, Checksum::Md5).unwrap();
-            assert_eq!((stamp.seq, stamp.group), (seq, seq / 3));
-            assert_eq!(stamp.position.is_last(), seq % 3 == 2);
-        }
-    }
-
-    #[test]
     fn a_stamp_needs_its_room() {
-        for (stamping, least) in
-            [(Stamping::Xtransmit(Checksum::Md5), 56), (Stamping::Draft(Checksum::Md5, 1), 52)]
-        {
-            assert!(Payloads::check_size(least, stamping).is_ok());
-            assert_eq!(Payloads::check_size(least - 1, stamping).unwrap_err().code(), 2);
-        }
+        assert!(Payloads::check_size(56).is_ok());
+        assert_eq!(Payloads::check_size(55).unwrap_err().code(), 2);
     }
 }

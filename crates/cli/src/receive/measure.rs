@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use punctual_metrics::{CSV_HEADER, Checksum, Meter, draft};
+use punctual_metrics::{CSV_HEADER, Meter};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::args::{MetricsArgs, MetricsFormat};
+use crate::args::MetricsArgs;
 use crate::exit::Failure;
 use crate::last_rows::LastRows;
 use crate::output::{Columns, Rows};
@@ -27,7 +27,7 @@ pub(crate) struct Measurement {
     connection: u64,
     /// Whether anything arrived.
     has_any: AtomicBool,
-    meter: Mutex<AnyMeter>,
+    meter: Mutex<Meter>,
     stamps: StampCheck,
 }
 
@@ -38,24 +38,14 @@ struct StampCheck {
     unstamped: AtomicU64,
 }
 
-/// A meter for stamps of either format.
-enum AnyMeter {
-    Xtransmit(Box<Meter>),
-    Draft(Box<draft::Meter>),
-}
-
 impl MetricsFile {
     /// Opens the file or standard output, if metrics are asked for.
     pub(crate) fn open(args: &MetricsArgs) -> Result<Option<Self>, Failure> {
         if !args.enable_metrics {
             return Ok(None);
         }
-        let header = match args.metricsformat {
-            MetricsFormat::Xtransmit => CSV_HEADER,
-            MetricsFormat::Draft => draft::CSV_HEADER,
-        };
         let path = args.metricsfile.as_deref().unwrap_or(Path::new("-"));
-        let rows = Rows::open(path, Columns::Csv(header.to_owned()))?;
+        let rows = Rows::open(path, Columns::Csv(CSV_HEADER.to_owned()))?;
         Ok(Some(Self { period: args.metricsfreq, last_rows: LastRows::new("metrics"), rows }))
     }
 
@@ -88,7 +78,8 @@ impl MetricsFile {
 
     fn row(&self, measurement: &Measurement) {
         let timepoint = timepoint(SystemTime::now());
-        self.rows.write(measurement.lock().csv_row(&timepoint, measurement.connection));
+        let report = measurement.lock().report();
+        self.rows.write(report.csv_row(&timepoint, measurement.connection));
     }
 }
 
@@ -98,7 +89,7 @@ impl Measurement {
         Self {
             connection,
             has_any: AtomicBool::new(false),
-            meter: Mutex::new(AnyMeter::new(args.metricsformat, args.checksum())),
+            meter: Mutex::new(Meter::new(args.checksum())),
             stamps: StampCheck::default(),
         }
     }
@@ -109,7 +100,11 @@ impl Measurement {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let system = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
         let monotonic = i64::try_from(punctual::now().as_micros()).unwrap_or(i64::MAX);
-        let damaged = self.lock().submit_all(batch, system, monotonic);
+        let mut damaged = 0;
+        self.lock().submit_all(batch, system, monotonic, |error| {
+            damaged += 1;
+            tracing::debug!("payload: {error}");
+        });
         self.stamps.submit(batch.len(), damaged);
     }
 
@@ -117,7 +112,7 @@ impl Measurement {
         self.has_any.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, AnyMeter> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Meter> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,39 +137,3 @@ impl StampCheck {
 
 /// A stream whose first payloads have no stamp, in this number, has none at all.
 const ENOUGH_UNSTAMPED: u64 = 20;
-
-impl AnyMeter {
-    fn new(format: MetricsFormat, checksum: Checksum) -> Self {
-        match format {
-            MetricsFormat::Xtransmit => Self::Xtransmit(Box::new(Meter::new(checksum))),
-            MetricsFormat::Draft => Self::Draft(Box::new(draft::Meter::new(checksum))),
-        }
-    }
-
-    /// Returns the number of payloads that have no stamp to read.
-    fn submit_all(&mut self, batch: &[Bytes], system_us: i64, monotonic_us: i64) -> usize {
-        let mut count = 0;
-        let mut damaged = |error| {
-            count += 1;
-            tracing::debug!("payload: {error}");
-        };
-        match self {
-            Self::Xtransmit(meter) => meter.submit_all(batch, system_us, monotonic_us, damaged),
-            Self::Draft(meter) => {
-                for payload in batch {
-                    if let Err(error) = meter.submit(payload, system_us, monotonic_us) {
-                        damaged(error);
-                    }
-                }
-            }
-        }
-        count
-    }
-
-    fn csv_row(&mut self, timepoint: &str, connection: u64) -> String {
-        match self {
-            Self::Xtransmit(meter) => meter.report().csv_row(timepoint, connection),
-            Self::Draft(meter) => meter.report().csv_row(timepoint, connection),
-        }
-    }
-}

@@ -312,26 +312,3 @@ fn a_listener_warns_of_a_caller_that_asks_for_no_latency() {
         assert_eq!(told.contains("`latency=200` is 0.2 ms"), warns, "{told}");
     }
 }
-
-#[test]
-fn groups_of_messages_are_counted_in_the_drafts_format() {
-    let folder = Folder::new("draft");
-    let (port, metrics) = (free_port(), folder.file("metrics.csv"));
-    let uri = format!("srt://:{port}?latency=100ms");
-    let format = ["--enable-metrics", "--metricsformat", "draft"];
-    let receive = ["receive", &uri, "--metricsfile", &metrics];
-    let mut receiver = Program::start(&[&receive[..], &format].concat());
-    receiver.wait_for("listening on");
-    let uri = format!("srt://127.0.0.1:{port}?latency=100ms");
-    let generate = ["generate", &uri, "--sendrate", "5Mbps", "--num", "305"];
-    let generator = run(&[&generate[..], &format, &["--metricsgroup", "10"]].concat(), b"");
-    assert_eq!(generator.code, Some(0), "{}", generator.stderr);
-    receiver.end();
-    let rows = rows(&std::fs::read_to_string(metrics).unwrap());
-    let last = rows.last().expect("there are rows");
-    let number = |column: &str| last[column].parse::<u64>().expect(column);
-    assert_eq!((number("pktReceived"), number("pktLost"), number("pktDuplicated")), (305, 0, 0));
-    // Of the last group only half was sent, and no later one has begun.
-    assert_eq!((number("grpReceived"), number("grpIncomplete")), (30, 0));
-    assert!((90_000..150_000).contains(&number("usLatencyAvg")), "{last:?}");
-}

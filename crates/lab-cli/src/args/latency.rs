@@ -1,4 +1,4 @@
-//! `punctual latency`.
+//! `punctual-lab latency`.
 
 use std::time::Duration;
 
@@ -100,11 +100,11 @@ const PAYLOAD: usize = 1_316;
 const EXAMPLES: &str = "\
 Examples:
   One packet in a million may be lost, at 5 % of loss and a round trip of 40 ms:
-      punctual latency --rtt 40ms --loss 5% --target 1e-6
+      punctual-lab latency --rtt 40ms --loss 5% --target 1e-6
 
   The same where 20 % may be retransmitted, and where losses come in bursts of 8 packets:
-      punctual latency --rtt 40ms --loss 5% --target 1e-6 --ceiling 20%
-      punctual latency --rtt 40ms --loss 5% --target 1e-6 --bursts 8
+      punctual-lab latency --rtt 40ms --loss 5% --target 1e-6 --ceiling 20%
+      punctual-lab latency --rtt 40ms --loss 5% --target 1e-6 --bursts 8
 
   For a script:
-      punctual latency --rtt 40ms --loss 5% --json | jq .efficient.latency_ms";
+      punctual-lab latency --rtt 40ms --loss 5% --json | jq .efficient.latency_ms";

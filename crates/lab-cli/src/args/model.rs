@@ -1,4 +1,4 @@
-//! `punctual model`.
+//! `punctual-lab model`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,8 +14,7 @@ use crate::args::value;
 /// wants it. Name at least three of --rate, --loss, --rtt, --buffer, --glitch-target and
 /// --overhead: with --glitch-target the least buffer is computed, or the highest loss, the longest
 /// round trip or the highest rate if that is left out; figures that are still open are varied. Uses
-/// the model of docs/model.md and sends nothing. --paper prints the equations of the FASPstream
-/// paper, which it corrects.
+/// the model of docs/model.md and sends nothing.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ModelArgs {
@@ -98,9 +97,6 @@ struct SettingArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ModelOutputArgs {
-    /// Print the equations of the FASPstream paper as printed, and where they are wrong
-    #[arg(long)]
-    pub(crate) paper: bool,
     /// Print JSON instead of text (schema punctual-model/1)
     #[arg(long)]
     pub(crate) json: bool,
@@ -115,11 +111,6 @@ impl ModelArgs {
         let FigureArgs { rate, loss, rtt, buffer, glitch_target, overhead } = self.figures;
         let copies = self.setting.copies;
         Question { rate, loss, rtt, buffer, mean_time: glitch_target, overhead, copies }
-    }
-
-    /// Whether any figure is known.
-    pub(crate) fn has_figures(&self) -> bool {
-        self.question() != Question { copies: self.setting.copies, ..Question::default() }
     }
 
     /// How losses happen, and how they are recovered.
@@ -163,24 +154,23 @@ fn mean_time(text: &str) -> Result<f64, String> {
 const EXAMPLES: &str = "\
 Examples, of the FASPstream paper's cases:
   How rarely does 40 Mb/s glitch at 200 ms, 2 % of loss and the paper's advice of half a second?
-      punctual model --rate 40Mbps --loss 2% --rtt 200ms --buffer 500ms --block 1373
+      punctual-lab model --rate 40Mbps --loss 2% --rtt 200ms --buffer 500ms --block 1373
 
   The same with the paper's own rounds: one NAK for each loss, no copies, exact round trips:
-      punctual model --rate 40Mbps --loss 2% --rtt 200ms --buffer 500ms --block 1373 \\
+      punctual-lab model --rate 40Mbps --loss 2% --rtt 200ms --buffer 500ms --block 1373 \\
           --copies 0 --nak-datagrams 1 --last-nak-datagrams 1 --margin 0
 
   Which buffer does a week without a glitch need, at 6, 10 and 40 Mb/s and other rates?
-      punctual model --loss 2% --rtt 200ms --glitch-target 1week
+      punctual-lab model --loss 2% --rtt 200ms --glitch-target 1week
 
   Which loss is bearable with a second of buffer and 5 % of retransmissions?
-      punctual model --rate 10Mbps --rtt 200ms --buffer 1s --glitch-target 1day --overhead 5%
+      punctual-lab model --rate 10Mbps --rtt 200ms --buffer 1s --glitch-target 1day --overhead 5%
 
-  The paper's equations and their errors, and curves for a page:
-      punctual model --paper
-      punctual model --rate 10Mbps --loss 2% --rtt 200ms --page model.html
+  Curves for a page:
+      punctual-lab model --rate 10Mbps --loss 2% --rtt 200ms --page model.html
 
   For a script:
-      punctual model --rate 10Mbps --loss 2% --rtt 200ms --glitch-target 1day --json |
+      punctual-lab model --rate 10Mbps --loss 2% --rtt 200ms --glitch-target 1day --json |
           jq '.answers[] | {copies, buffer_ms, overhead_share}'";
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use punctual_probe::model::glitch::{Answer, Figure, Setting, Wanted};
 use serde_json::{Value, json};
 
+use super::Answered;
 use super::tcp::Rival;
-use super::{Answered, paper};
 
 /// The schema `punctual-model/1`: `setting`: `return_loss_share` (`null`: as `loss_share`),
 /// `burst_packets`, `jitter_ms`, `block_bytes`, `nak_datagrams`, `last_nak_datagrams`, `margin_ms`
@@ -13,15 +13,9 @@ use super::{Answered, paper};
 /// `answers`: a list of `rate_bps`, `loss_share`, `rtt_ms`, `buffer_ms`, `copies`, `rounds`,
 /// `mean_time_s` (`null`: no glitches), `glitch_share` (of readchunks), `late_share`,
 /// `overhead_share`, `copies_share`, `naks_per_packet`, `is_enough`, `is_at_bound`; `tcp`:
-/// `mathis_bps`, `pftk_bps`, `cubic_bps`, `first_second_s`, or `null`; `paper`: with `--paper`, a
-/// list of `equation`, `formula`, `note` and `figures`, each a `name` and the texts for 6, 10 and
-/// 40 Mb/s.
-pub(super) fn document(with_paper: bool, answered: Option<&Answered>) -> Value {
+/// `mathis_bps`, `pftk_bps`, `cubic_bps`, `first_second_s`, or `null`.
+pub(super) fn document(answered: &Answered) -> Value {
     let mut document = json!({ "schema": "punctual-model/1" });
-    if with_paper {
-        document["paper"] = paper::document();
-    }
-    let Some(answered) = answered else { return document };
     let Answered { question, setting, answers } = answered;
     document["setting"] = settings(setting);
     document["wanted"] =

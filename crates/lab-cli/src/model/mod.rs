@@ -1,8 +1,7 @@
-//! `punctual model`: how rarely a reliable stream glitches, by the model.
+//! `punctual-lab model`: how rarely a reliable stream glitches, by the model.
 
 mod document;
 mod page;
-mod paper;
 mod tcp;
 mod text;
 
@@ -23,32 +22,20 @@ pub(crate) struct Answered {
 
 /// Answers the question, prints the answers, and writes the page.
 pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
-    let answered =
-        if args.output.paper && !args.has_figures() { None } else { Some(answer(args)?) };
+    let answered = answer(args)?;
     if args.output.json {
-        print(format!("{:#}\n", document::document(args.output.paper, answered.as_ref())))?;
+        print(format!("{:#}\n", document::document(&answered)))?;
     } else {
-        if args.output.paper {
-            print(paper::text())?;
-        }
-        if let Some(answered) = &answered {
-            let space = if args.output.paper { "\n" } else { "" };
-            print(format!("{space}{}", text::text(answered)))?;
-        }
+        print(text::text(&answered))?;
     }
     if let Some(path) = &args.output.page {
-        let html = page::page(args.output.paper, answered.as_ref());
-        written::replace(path, html, "page", Page::recognises)?;
+        written::replace(path, page::page(&answered), "page", Page::recognises)?;
         tracing::info!("wrote {}", path.display());
     }
-    match answered {
-        Some(Answered { question, answers, .. })
-            if !answers.answers.iter().any(|answer| answer.is_enough) =>
-        {
-            Err(Failure::runtime(text::missed(&question)))
-        }
-        _ => Ok(()),
+    if answered.answers.answers.iter().any(|answer| answer.is_enough) {
+        return Ok(());
     }
+    Err(Failure::runtime(text::missed(&answered.question)))
 }
 
 fn answer(args: &ModelArgs) -> Result<Answered, Failure> {

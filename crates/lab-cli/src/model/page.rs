@@ -6,25 +6,23 @@ use punctual::Bitrate;
 use punctual_figures::{Axis, Chart, Column, Marker, Page, Series, Table, Text};
 use punctual_probe::model::glitch::{Conditions, Setting};
 
+use super::Answered;
 use super::tcp::Rival;
 use super::text::{setting, share, table, title};
-use super::{Answered, paper};
 
-/// The page of a question's answers, with curves around its figures, and of the paper.
-pub(super) fn page(with_paper: bool, answered: Option<&Answered>) -> String {
+/// The page of a question's answers, with curves around its figures.
+pub(super) fn page(answered: &Answered) -> String {
     let mut page = Page::new("Glitches of a reliable stream");
     page.lead(LEAD);
-    if let Some(answered) = answered {
-        page.heading("Answer");
-        page.text(title(answered) + ".");
-        page.text(setting(answered) + ".");
-        let (heads, rows) = table(answered);
-        let mut table = Table::new("", heads.into_iter().map(Column::number));
-        rows.into_iter().for_each(|row| table.row(row));
-        page.table(table);
-        if let Some(rival) = Rival::of(answered) {
-            page.note(rival.text().replace('\n', " "));
-        }
+    page.heading("Answer");
+    page.text(title(answered) + ".");
+    page.text(setting(answered) + ".");
+    let (heads, rows) = table(answered);
+    let mut table = Table::new("", heads.into_iter().map(Column::number));
+    rows.into_iter().for_each(|row| table.row(row));
+    page.table(table);
+    if let Some(rival) = Rival::of(answered) {
+        page.note(rival.text().replace('\n', " "));
     }
     let curves = Curves::of(answered);
     page.heading("Mean time to a glitch over the buffer");
@@ -32,9 +30,6 @@ pub(super) fn page(with_paper: bool, answered: Option<&Answered>) -> String {
     page.chart(curves.of_rates());
     page.chart(curves.of_losses());
     page.chart(curves.of_copies());
-    if with_paper {
-        paper_part(&mut page);
-    }
     page.foot(
         Text::default()
             .plain(concat!("Computed by Punctual ", env!("CARGO_PKG_VERSION"), ": "))
@@ -42,24 +37,6 @@ pub(super) fn page(with_paper: bool, answered: Option<&Answered>) -> String {
             .plain(". The model is described in docs/model.md."),
     );
     page.to_html()
-}
-
-fn paper_part(page: &mut Page) {
-    page.heading("The equations of the paper");
-    page.text(format!("{}. {}", paper::TITLE, paper::SUBJECT));
-    for paper::Equation { number, formula, figures, note } in paper::equations() {
-        page.subheading(number);
-        page.code(formula);
-        if !figures.is_empty() {
-            let streams = ["6 Mb/s", "10 Mb/s", "40 Mb/s"].map(Column::number);
-            let mut table = Table::new("", [Column::text("")].into_iter().chain(streams));
-            for (name, values) in figures {
-                table.row([name.to_owned()].into_iter().chain(values));
-            }
-            page.table(table);
-        }
-        page.text(note);
-    }
 }
 
 /// The figures around which curves are drawn.
@@ -72,8 +49,8 @@ struct Curves {
 
 impl Curves {
     /// Around the figures of the question, and the paper's where it has none.
-    fn of(answered: Option<&Answered>) -> Self {
-        let question = answered.map(|it| it.question).unwrap_or_default();
+    fn of(answered: &Answered) -> Self {
+        let Answered { question, setting, .. } = answered;
         let conditions = Conditions {
             rate: question.rate.unwrap_or(Bitrate::from_mbps(10)),
             loss: question.loss.unwrap_or(0.02),
@@ -81,8 +58,7 @@ impl Curves {
             buffer: Duration::ZERO,
             copies: question.copies.unwrap_or(0),
         };
-        let setting = answered.map_or_else(Setting::default, |it| it.setting);
-        Self { conditions, setting, buffer: question.buffer }
+        Self { conditions, setting: *setting, buffer: question.buffer }
     }
 
     fn of_rates(&self) -> Chart {

@@ -1,4 +1,4 @@
-//! `punctual latency`: what latency a link needs, by the model.
+//! `punctual-lab latency`: what latency a link needs, by the model.
 
 use crate::program::run;
 
