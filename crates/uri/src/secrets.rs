@@ -1,5 +1,5 @@
-//! What a text tells of secrets without knowledge of the keys: words that look like a passphrase, and
-//! the forms of stream IDs.
+//! Secrets in a text, found without knowledge of the keys: words that look like a passphrase, and the
+//! forms of stream IDs.
 
 use strsim::osa_distance;
 

@@ -1,5 +1,5 @@
-//! Links of groups in handshakes: the values that a connection gets from its group in place of those
-//! of its own handshake.
+//! Links of groups in handshakes: the values that a connection gets from its group instead of its
+//! own handshake.
 
 use std::time::Duration;
 
