@@ -1,5 +1,5 @@
-//! Secrets in a text, found without knowledge of the keys: words that look like a passphrase, and the
-//! forms of stream IDs.
+//! Secrets in a text, found without knowledge of the keys: words that look like a passphrase, and
+//! the forms of stream IDs.
 
 use strsim::osa_distance;
 
