@@ -1,25 +1,26 @@
 //! The queue of callers that wait for an answer.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use punctual_proto::{Config, GroupOffer, IncomingId};
+use punctual_proto::{Config, GroupOffer, IncomingId, RejectReason};
 use tokio::sync::Notify;
 
 use crate::caller_log::CallerLog;
 use crate::error::Error;
 use crate::group::{self, AcceptedLink, Group};
-use crate::listener::IncomingCall;
 use crate::shared::Shared;
 use crate::signals::{Watcher, WatcherSlot};
+use crate::waiting_caller::{Callers, WaitingCaller};
 use crate::wakes::Wakes;
 
 /// Waiting callers of all shards of a listener, in the order of their arrival. The queue is bounded
 /// by the sum of the shards' backlogs: the protocol rejects further callers.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptQueue {
-    calls: Mutex<VecDeque<IncomingCall>>,
+    calls: Mutex<VecDeque<WaitingCaller>>,
     arrived: Notify,
     /// Hears of each caller.
     watcher: WatcherSlot,
@@ -44,12 +45,12 @@ struct GroupTable {
 
 impl AcceptedGroups {
     /// The group that `call` is a further link of.
-    fn of_call(&self, call: &IncomingCall) -> Option<Arc<group::Inner>> {
+    fn of_call(&self, call: &WaitingCaller) -> Option<Arc<group::Inner>> {
         let offer = call.group()?;
         let mut groups = self.lock();
         groups.retain(|group| group.strong_count() > 0);
         let mut groups = groups.iter().filter_map(Weak::upgrade);
-        groups.find(|group| group.expects(&offer, call.raw_stream_id()))
+        groups.find(|group| group.expects(&offer, call.stream_id()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<group::Inner>>> {
@@ -58,26 +59,13 @@ impl AcceptedGroups {
 }
 
 impl AcceptQueue {
-    pub(crate) fn push(&self, call: IncomingCall) {
-        let joins = !self.answers_links.load(Ordering::Relaxed);
-        if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {
-            let remote = call.remote();
-            if let Err(error) = group.join(call, &offer) {
-                self.log.not_joined(remote, &error);
-            }
-            return;
-        }
-        self.lock().push_back(call);
-        self.signal();
-    }
-
     /// The log of the listener's callers.
     pub(crate) const fn log(&self) -> &CallerLog {
         &self.log
     }
 
     /// The accepted group that `call` is a further link of.
-    pub(crate) fn group_of(&self, call: &IncomingCall) -> Option<Arc<group::Inner>> {
+    pub(crate) fn group_of(&self, call: &WaitingCaller) -> Option<Arc<group::Inner>> {
         self.groups().of_call(call)
     }
 
@@ -94,7 +82,7 @@ impl AcceptQueue {
     /// Accepts a link of a group. The first link creates the group; a further one joins it.
     pub(crate) fn admit(
         &self,
-        call: IncomingCall,
+        call: WaitingCaller,
         offer: &GroupOffer,
         config: Config,
     ) -> Result<AcceptedLink, Error> {
@@ -104,7 +92,7 @@ impl AcceptQueue {
             let id = group.join(call, offer)?;
             return Ok(AcceptedLink { group: Group::of(group), id, is_first: false });
         }
-        let group = Group::new(offer.kind, config, call.raw_stream_id().clone())?;
+        let group = Group::new(offer.kind, config, call.stream_id().clone())?;
         let id = group.inner().join(call, offer)?;
         self.serve(&group);
         Ok(AcceptedLink { group, id, is_first: true })
@@ -120,7 +108,7 @@ impl AcceptQueue {
         let (links, mut others): (VecDeque<_>, VecDeque<_>) =
             self.take().into_iter().partition(|call| {
                 let offer = call.group();
-                offer.is_some_and(|offer| group.inner().expects(&offer, call.raw_stream_id()))
+                offer.is_some_and(|offer| group.inner().expects(&offer, call.stream_id()))
             });
         // Callers that came meanwhile follow the others.
         let mut calls = self.lock();
@@ -128,18 +116,7 @@ impl AcceptQueue {
         *calls = others;
         drop(calls);
         self.signal();
-        links.into_iter().for_each(|link| self.push(link));
-    }
-
-    /// Removes a caller of the shard `port` that gave up, if it is still in the queue.
-    pub(crate) fn remove(&self, port: &Arc<Shared>, id: IncomingId) {
-        let gone = {
-            let mut calls = self.lock();
-            let place = calls.iter().position(|call| call.is(port, id));
-            place.and_then(|place| calls.remove(place))
-        };
-        // Dropped without the lock. Its rejection has no effect, since the caller is gone.
-        drop(gone);
+        links.into_iter().for_each(|link| self.came(link));
     }
 
     /// Whether no caller waits.
@@ -148,7 +125,7 @@ impl AcceptQueue {
     }
 
     /// Takes the next caller. Waits until there is one, or returns `None` once `stopped` holds.
-    pub(crate) async fn pop(&self, stopped: impl Fn() -> bool) -> Option<IncomingCall> {
+    pub(crate) async fn pop(&self, stopped: impl Fn() -> bool) -> Option<WaitingCaller> {
         loop {
             let arrived = {
                 let mut calls = self.lock();
@@ -165,12 +142,12 @@ impl AcceptQueue {
     }
 
     /// Takes all callers.
-    pub(crate) fn take(&self) -> VecDeque<IncomingCall> {
+    pub(crate) fn take(&self) -> VecDeque<WaitingCaller> {
         std::mem::take(&mut self.lock())
     }
 
     /// Takes the next caller, if there is one.
-    pub(crate) fn try_pop(&self) -> Option<IncomingCall> {
+    pub(crate) fn try_pop(&self) -> Option<WaitingCaller> {
         self.lock().pop_front()
     }
 
@@ -179,7 +156,7 @@ impl AcceptQueue {
         self.watcher.set(watcher);
     }
 
-    pub(crate) fn signal(&self) {
+    fn signal(&self) {
         self.arrived.notify_waiters();
         if let Some(watcher) = self.watcher.get() {
             watcher.readable(&mut Wakes::default());
@@ -190,7 +167,44 @@ impl AcceptQueue {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<IncomingCall>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<WaitingCaller>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Callers for AcceptQueue {
+    fn came(&self, call: WaitingCaller) {
+        let joins = !self.answers_links.load(Ordering::Relaxed);
+        if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {
+            let remote = call.remote();
+            if let Err(error) = group.join(call, &offer) {
+                self.log.not_joined(remote, &error);
+            }
+            return;
+        }
+        self.lock().push_back(call);
+        self.signal();
+    }
+
+    fn gave_up(&self, port: &Arc<Shared>, id: IncomingId) {
+        let gone = {
+            let mut calls = self.lock();
+            let place = calls.iter().position(|call| call.is(port, id));
+            place.and_then(|place| calls.remove(place))
+        };
+        // Dropped without the lock. Its rejection has no effect, since the caller is gone.
+        drop(gone);
+    }
+
+    fn refused(&self, remote: SocketAddr, reason: RejectReason) {
+        self.log.refused(remote, reason);
+    }
+
+    fn moved(&self, remote: SocketAddr) {
+        self.log.moved(remote);
+    }
+
+    fn end(&self) {
+        self.signal();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use punctual_proto::{Config, IncomingId, KeyDerivation};
+use punctual_proto::KeyDerivation;
 
 use crate::shared::Shared;
 
@@ -13,16 +13,6 @@ pub(crate) fn derive(shared: &Arc<Shared>, job: KeyDerivation) {
         let derived = job.run();
         shared.call_and_wake(|state, _| state.endpoint().handle_derived_key(derived));
     });
-}
-
-/// Derives the key for accepting a caller with `config`, if it is not that of the listener: in this
-/// thread, without the lock that connections need.
-pub(crate) fn derive_here(shared: &Shared, id: IncomingId, config: Option<&Config>) {
-    let Some(config) = config else { return };
-    let job = shared.lock().endpoint().key_derivation_for(id, config);
-    if let Some(derived) = job.map(KeyDerivation::run) {
-        shared.call(|state, _| state.endpoint().handle_derived_key(derived));
-    }
 }
 
 /// The largest number of keys that a port derives per second: a tenth of a core's time.

@@ -9,7 +9,7 @@ use punctual_units::Instant;
 use crate::error::Error;
 use crate::outbox::Batch;
 #[cfg(feature = "quic")]
-use crate::quic::QuicMachine;
+use crate::srt_over_quic::QuicMachine;
 
 /// The protocol machine of a port.
 #[derive(Debug)]

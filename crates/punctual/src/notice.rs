@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use punctual_proto::{IncomingId, RejectReason};
 
-use crate::accept::AcceptQueue;
-use crate::listener::IncomingCall;
 use crate::shared::Shared;
 use crate::signals::Signals;
+use crate::waiting_caller::{Callers, WaitingCaller};
 use crate::wakes::Wakes;
 
 /// A notification to deliver after the lock is released.
@@ -19,14 +18,14 @@ pub(crate) enum Notice {
     News(Arc<Signals>),
     Phase(Arc<Signals>),
     Closed(Arc<Signals>),
-    Caller(Arc<AcceptQueue>, IncomingCall),
-    CallerGone(Arc<AcceptQueue>, Arc<Shared>, IncomingId),
+    Caller(Arc<dyn Callers>, WaitingCaller),
+    CallerGone(Arc<dyn Callers>, Arc<Shared>, IncomingId),
     /// A caller that came after the listener was dropped. It is rejected when this is dropped.
-    Unwanted(IncomingCall),
+    Unwanted(WaitingCaller),
     /// The endpoint rejected a caller.
-    Refused(Arc<AcceptQueue>, SocketAddr, RejectReason),
+    Refused(Arc<dyn Callers>, SocketAddr, RejectReason),
     /// The address of a peer has changed, perhaps of one of a listener's.
-    Moved(Option<Arc<AcceptQueue>>, SocketAddr),
+    Moved(Option<Arc<dyn Callers>>, SocketAddr),
 }
 
 impl Notice {
@@ -37,11 +36,11 @@ impl Notice {
             Self::News(signals) => signals.signal_news(wakes),
             Self::Phase(signals) => signals.signal_phase(),
             Self::Closed(signals) => signals.signal_all(),
-            Self::Caller(callers, call) => callers.push(call),
-            Self::CallerGone(callers, port, id) => callers.remove(&port, id),
-            Self::Unwanted(call) => drop(call),
-            Self::Refused(callers, remote, reason) => callers.log().refused(remote, reason),
-            Self::Moved(Some(callers), remote) => callers.log().moved(remote),
+            Self::Caller(callers, caller) => callers.came(caller),
+            Self::CallerGone(callers, port, id) => callers.gave_up(&port, id),
+            Self::Unwanted(caller) => drop(caller),
+            Self::Refused(callers, remote, reason) => callers.refused(remote, reason),
+            Self::Moved(Some(callers), remote) => callers.moved(remote),
             Self::Moved(None, remote) => tracing::info!("the peer is at {remote} now"),
         }
     }

@@ -2,28 +2,17 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use punctual_io::{Alarm, UdpSocket, canonical};
-use punctual_proto::{
-    Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership, PathId,
-};
-use punctual_units::Instant;
+use punctual_io::UdpSocket;
+use punctual_proto::Config;
 
-use crate::config::{Carriage, PortConfig};
-use crate::driver::Driver;
+use crate::calls;
+use crate::config::PortConfig;
 use crate::error::Error;
-use crate::key_task::DERIVATIONS;
 use crate::listener::Listener;
-use crate::machine::Machine;
-#[cfg(feature = "quic")]
-use crate::quic::QuicMachine;
-use crate::shared::{Handle, Shared};
-use crate::signals::GroupSignals;
+use crate::shared::Handle;
 use crate::socket::Socket;
-use crate::state::Phase;
 use crate::statistics::PortStatistics;
-use crate::udp;
 
 /// A UDP port from which calls are made. Clones share it.
 ///
@@ -62,18 +51,7 @@ impl Port {
     /// Errors: an option out of range, or an error of the system, for example that the address is
     /// in use.
     pub async fn bind(config: PortConfig) -> Result<Self, Error> {
-        let udp = Arc::new(udp::bind(&config, false)?);
-        Self::open(&udp, &config)
-    }
-
-    pub(crate) fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Self, Error> {
-        let shards = Arc::from([Arc::clone(udp)]);
-        let mut endpoint = EndpointConfig::new(seed()?);
-        // The port may listen later.
-        endpoint.key_derivations = Some(DERIVATIONS);
-        let udp = Arc::clone(udp);
-        let handle = start(udp, shards, endpoint, config.coalesce, &config.carriage)?;
-        Ok(Self { shards: Arc::from([handle]) })
+        Ok(Self::of(vec![calls::bind(&config)?]))
     }
 
     /// Calls the listener at `remote` and waits for the answer.
@@ -130,16 +108,13 @@ impl Port {
     /// answer: the socket's [`phase`](Socket::phase) tells of it. Errors as `connect`, except those
     /// of the answer.
     pub fn begin_connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        config.check()?;
-        self.begin(remote, |endpoint, now, path| endpoint.connect(now, path, config))
+        calls::connect(self.handle(), remote, config).map(Socket::new)
     }
 
     /// Begins a [`rendezvous`](Self::rendezvous) and does not wait for its end: the socket's
     /// [`phase`](Socket::phase) tells of it.
     pub fn begin_rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        config.check()?;
-        self.handle().shared().lock().machine.check_rendezvous()?;
-        self.begin(remote, |endpoint, now, path| endpoint.rendezvous(now, path, config))
+        calls::rendezvous(self.handle(), remote, config).map(Socket::new)
     }
 
     /// Listens at this port; accepted connections get these options. Errors: options that
@@ -148,42 +123,9 @@ impl Port {
         Listener::at(self, connection)
     }
 
-    /// Begins a connection.
-    fn begin(
-        &self,
-        remote: SocketAddr,
-        begin: impl FnOnce(&mut Endpoint, Instant, PathId) -> Result<ConnectionId, ConnectError>,
-    ) -> Result<Socket, Error> {
-        let shared = self.handle().shared();
-        let remote = canonical(remote);
-        shared.udp.check_family(remote)?;
-        let (id, signals) = shared.call_and_wake(|state, now| {
-            let path = state.machine.path_to(now, remote)?;
-            let id = begin(state.endpoint(), now, path)?;
-            Ok::<_, Error>((id, state.open(id, Phase::Connecting, remote)))
-        })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals))
-    }
-
-    /// Begins a call for a link of a group.
-    pub(crate) fn call_link(
-        &self,
-        remote: SocketAddr,
-        config: Config,
-        membership: &Membership,
-        group: &Arc<GroupSignals>,
-    ) -> Result<Socket, Error> {
-        let shared = self.handle().shared();
-        let remote = canonical(remote);
-        shared.udp.check_family(remote)?;
-        let (id, signals) = shared.call_and_wake(|state, now| {
-            let path = state.machine.path_to(now, remote)?;
-            let id = state.endpoint().connect_link(now, path, config, membership)?;
-            let signals = state.open(id, Phase::Connecting, remote);
-            signals.join(group);
-            Ok::<_, Error>((id, signals))
-        })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals))
+    /// Takes over a UDP socket that is bound.
+    pub(crate) fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Self, Error> {
+        Ok(Self::of(vec![calls::open(udp, config)?]))
     }
 
     /// The port of these sockets, at least one.
@@ -231,34 +173,4 @@ impl Port {
     pub fn statistics(&self) -> PortStatistics {
         *self.handle().shared().statistics()
     }
-}
-
-/// Starts the driver of a port. The port stays open while there is a handle or a connection.
-pub(crate) fn start(
-    udp: Arc<UdpSocket>,
-    shards: Arc<[Arc<UdpSocket>]>,
-    config: EndpointConfig,
-    coalesce: Duration,
-    carriage: &Carriage,
-) -> Result<Handle, Error> {
-    let shard = config.shard;
-    let endpoint = Endpoint::new(config, punctual_io::now());
-    let machine = match carriage {
-        Carriage::Udp => Machine::Udp(Box::new(endpoint)),
-        #[cfg(feature = "quic")]
-        Carriage::Quic(quic) => {
-            Machine::Quic(Box::new(QuicMachine::new(endpoint, Arc::clone(quic), seed()?)))
-        }
-    };
-    let shared = Arc::new(Shared::new(udp, Alarm::new()?, machine, shard, coalesce));
-    let handle = Handle::new(&shared);
-    tokio::spawn(Driver::new(shared, shards, coalesce));
-    Ok(handle)
-}
-
-/// A seed for the protocol's random numbers, from the operating system.
-pub(crate) fn seed() -> Result<[u8; 32], Error> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
-    Ok(seed)
 }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use punctual_io::{Alarm, UdpSocket};
-use punctual_proto::Shard;
+use punctual_proto::{ConnectionId, Shard};
 use punctual_units::Instant;
 
 use crate::machine::Machine;
 use crate::outbox::Outbox;
 use crate::schedule::Action;
+use crate::signals::Signals;
 use crate::state::State;
 use crate::statistics::PortStatistics;
 use crate::transmitter::Transmitter;
@@ -214,4 +215,12 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.0.call_and_wake(|state, _| state.handles -= 1);
     }
+}
+
+/// A connection of a port, for the socket of the application.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: ConnectionId,
+    pub(crate) signals: Arc<Signals>,
 }

@@ -10,8 +10,6 @@ use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, WakeUp};
 use punctual_units::Instant;
 use rustc_hash::FxHashMap;
 
-use crate::accept::AcceptQueue;
-use crate::listener::IncomingCall;
 use crate::machine::Machine;
 use crate::memory::{self, ConnectionPeak};
 use crate::notice::Notice;
@@ -19,6 +17,7 @@ use crate::outbox::Outbox;
 use crate::schedule::{Schedule, Work};
 use crate::shared::{Handle, Shared};
 use crate::signals::Signals;
+use crate::waiting_caller::{Callers, WaitingCaller};
 
 /// The address of a peer whose path has ended before its event was handled.
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
@@ -34,8 +33,8 @@ pub(crate) struct State {
     connections: FxHashMap<ConnectionId, Connection>,
     /// The number of [`Handle`]s.
     pub(crate) handles: usize,
-    /// The queue of waiting callers, while there is a listener.
-    callers: Option<Arc<AcceptQueue>>,
+    /// The listener, while there is one.
+    callers: Option<Arc<dyn Callers>>,
     /// Orphaned connections that have ended and are to be released.
     releases: Vec<ConnectionId>,
     peak: ConnectionPeak,
@@ -176,14 +175,14 @@ impl State {
         }
     }
 
-    /// Sets the queue for callers; `None` when the listener ends.
-    pub(crate) fn set_callers(&mut self, callers: Option<Arc<AcceptQueue>>) {
+    /// Sets the listener; `None` when it ends.
+    pub(crate) fn set_callers(&mut self, callers: Option<Arc<dyn Callers>>) {
         self.callers = callers;
     }
 
-    /// The queue of waiting callers, while there is a listener.
-    pub(crate) fn callers(&self) -> Option<Arc<AcceptQueue>> {
-        self.callers.clone()
+    /// Whether there is a listener.
+    pub(crate) fn has_callers(&self) -> bool {
+        self.callers.is_some()
     }
 
     /// Whether the driver has no work left.
@@ -220,10 +219,10 @@ impl State {
                 }
                 Event::Incoming(incoming) => {
                     let remote = self.machine.remote(incoming.path).unwrap_or(NO_ADDRESS);
-                    let call = IncomingCall::new(Handle::adopt(shared, self), incoming, remote);
+                    let caller = WaitingCaller::new(Handle::adopt(shared, self), incoming, remote);
                     match &self.callers {
-                        Some(callers) => notices.push(Notice::Caller(Arc::clone(callers), call)),
-                        None => notices.push(Notice::Unwanted(call)),
+                        Some(callers) => notices.push(Notice::Caller(Arc::clone(callers), caller)),
+                        None => notices.push(Notice::Unwanted(caller)),
                     }
                 }
                 Event::IncomingGone(id) => {
@@ -298,7 +297,7 @@ impl State {
                 signals.signal_all();
             }
             if let Some(callers) = callers {
-                callers.signal();
+                callers.end();
             }
         }
     }

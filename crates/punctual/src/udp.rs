@@ -7,6 +7,7 @@ use punctual_io::{UdpOptions, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::config::PortConfig;
+use crate::config::port_options::{RECEIVE_BUFFER, SEND_BUFFER};
 use crate::error::Error;
 
 /// Binds a UDP socket to `config.local`. With `shared`, other sockets may bind the same port, and
@@ -132,11 +133,6 @@ fn share_port(socket: &Socket) -> io::Result<()> {
 fn share_port(_socket: &Socket) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "only Unix shares a port among several sockets"))
 }
-
-/// The default size of the send buffer, bytes.
-pub(crate) const SEND_BUFFER: usize = 2 << 20;
-/// The default size of the receive buffer, bytes.
-pub(crate) const RECEIVE_BUFFER: usize = 8 << 20;
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -7,10 +7,10 @@ use punctual_proto::{
 };
 
 use crate::config::PortConfig;
+use crate::config::port_options::PORT_OPTIONS;
 use crate::error::Error;
 use crate::listener::Listener;
 use crate::port::Port;
-use crate::port_options::PORT_OPTIONS;
 use crate::socket::Socket;
 
 /// A socket that takes options before it is bound, and then connects, by a call or a rendezvous, or

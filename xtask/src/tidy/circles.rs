@@ -25,7 +25,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("netem", 5),
     ("probe", 4),
     ("proto", 3),
-    ("punctual", 24),
+    ("punctual", 4),
     ("quic", 2),
     ("sockets", 7),
     ("testbed", 2),

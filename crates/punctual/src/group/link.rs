@@ -1,4 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::task::JoinHandle;
 use super::Inner;
 use super::calls::CallId;
 use super::drive::Sockets;
+use crate::calls;
 use crate::config::PortConfig;
 use crate::error::Error;
-use crate::listener::IncomingCall;
-use crate::port::Port;
 use crate::socket::Socket;
 use crate::spread::spread;
+use crate::waiting_caller::WaitingCaller;
 
 /// The least pause between two calls over a link.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,12 +32,7 @@ pub struct GroupLink {
 impl GroupLink {
     /// A link from any free port to the listener at `remote`, with a weight of 0.
     pub fn to(remote: SocketAddr) -> Self {
-        let any: IpAddr = match remote {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let local = Some(SocketAddr::new(any, 0));
-        Self { remote, port: PortConfig { local, ..PortConfig::default() }, weight: 0 }
+        Self { remote, port: calls::any_port(remote), weight: 0 }
     }
 
     /// The same link with this weight.
@@ -66,7 +61,7 @@ pub struct LinkReport {
     pub statistics: Statistics,
     /// The state and the statistics of the QUIC connection that carries the link; `None` over UDP.
     #[cfg(feature = "quic")]
-    pub quic: Option<crate::quic::QuicInfo>,
+    pub quic: Option<punctual_quic::ConnectionInfo>,
 }
 
 /// The state and the statistics of a [`Group`](super::Group), all at one moment.
@@ -170,7 +165,7 @@ async fn call_once(
     called: &Called,
 ) -> Result<(LinkId, Socket), Error> {
     let Called { link, config } = called;
-    let port = Port::bind(link.port.clone()).await?;
+    let port = calls::bind(&link.port)?;
     let (id, socket) = {
         let inner = group.upgrade().ok_or(Error::Stopped)?;
         let mut state = inner.lock();
@@ -179,7 +174,8 @@ async fn call_once(
         }
         let config = config.as_ref().unwrap_or(&state.config).clone();
         let id = state.driver.add_link(punctual_io::now(), link.weight, |membership| {
-            port.call_link(link.remote, config, membership, &inner.signals)
+            calls::connect_link(&port, link.remote, config, membership, &inner.signals)
+                .map(Socket::new)
         })?;
         (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
     };
@@ -219,14 +215,18 @@ fn link_up(inner: &Inner, id: LinkId, socket: &Socket) -> Result<(), Error> {
 }
 
 /// Accepts a caller as a link.
-pub(super) fn join(inner: &Inner, call: IncomingCall, offer: &GroupOffer) -> Result<LinkId, Error> {
+pub(super) fn join(
+    inner: &Inner,
+    call: WaitingCaller,
+    offer: &GroupOffer,
+) -> Result<LinkId, Error> {
     // Before the group is locked, so that no other task waits for the derivation.
     let config = inner.lock().config.clone();
     call.derive_keys(&config);
     let (id, socket) = {
         let mut state = inner.lock();
         let id = state.driver.add_link(punctual_io::now(), offer.weight, |membership| {
-            call.answer_link(&config, membership, &inner.signals)
+            call.accept_link(&config, membership, &inner.signals).map(Socket::accepted)
         })?;
         (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
     };

@@ -23,10 +23,10 @@ use self::drive::Sockets;
 use self::ended::EndedLinks;
 pub use self::link::{GroupLink, GroupReport, LinkReport};
 use crate::error::{Error, Sent, sent};
-use crate::listener::IncomingCall;
 use crate::signals::{GroupSignals, Watcher};
 use crate::socket::{Socket, Submitted};
 use crate::state::Phase;
+use crate::waiting_caller::WaitingCaller;
 
 /// One stream over several links: a libsrt group. Clones share it; it closes in the background when
 /// the last one is dropped.
@@ -523,7 +523,7 @@ impl Inner {
     }
 
     /// Accepts a caller as a link. Returns its name in the group.
-    pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<LinkId, Error> {
+    pub(crate) fn join(&self, call: WaitingCaller, offer: &GroupOffer) -> Result<LinkId, Error> {
         link::join(self, call, offer)
     }
 }

@@ -1,7 +1,10 @@
 //! Connections.
 
+pub(crate) mod byte_stream;
+pub(crate) mod stream;
+
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -14,16 +17,16 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 use tokio::task::coop;
 
-use crate::byte_stream::ByteStream;
+use self::byte_stream::ByteStream;
+use self::stream::{MessageSink, MessageStream};
+use crate::calls;
 use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent, written};
 use crate::outgoing::Outgoing;
-use crate::port::Port;
-use crate::shared::Shared;
+use crate::shared::{Begun, Shared};
 use crate::signals::{Signals, Watcher};
 use crate::state::{Phase, State};
 use crate::statistics::PortStatistics;
-use crate::stream::{MessageSink, MessageStream};
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
 ///
@@ -41,24 +44,21 @@ pub struct Socket {
 impl Socket {
     /// Calls the listener at `remote` from a new UDP port and waits for the answer.
     ///
-    /// See [`Port::connect`] for the errors; use it to call from a port with options, or from one
+    /// See [`Port::connect`](crate::Port::connect) for the errors; use it to call from a port with options, or from one
     /// that several connections share.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(remote: SocketAddr, config: Config) -> Result<Self, Error> {
-        let any: IpAddr = match remote {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let local = Some(SocketAddr::new(any, 0));
-        let port = Port::bind(PortConfig { local, ..PortConfig::default() }).await?;
-        port.connect(remote, config).await
+        let port = calls::bind(&calls::any_port(remote))?;
+        let socket = Self::new(calls::connect(&port, remote, config)?);
+        socket.connected().await?;
+        Ok(socket)
     }
 
     /// Connects by rendezvous to the end at `remote`, from a new UDP port bound to `local`, while
     /// that end does the same with the addresses exchanged.
     ///
-    /// See [`Port::rendezvous`] for the purpose and the errors; use it for a port with options.
+    /// See [`Port::rendezvous`](crate::Port::rendezvous) for the purpose and the errors; use it for a port with options.
     ///
     /// Cancel safe: dropping it ends the attempt.
     pub async fn rendezvous(
@@ -67,18 +67,24 @@ impl Socket {
         config: Config,
     ) -> Result<Self, Error> {
         let local = Some(local);
-        let port = Port::bind(PortConfig { local, ..PortConfig::default() }).await?;
-        port.rendezvous(remote, config).await
+        let port = calls::bind(&PortConfig { local, ..PortConfig::default() })?;
+        let socket = Self::new(calls::rendezvous(&port, remote, config)?);
+        socket.connected().await?;
+        Ok(socket)
     }
 
-    pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
-        let (stream_id, was_accepted) = (OnceLock::new(), false);
-        Self { connection: Arc::new(Connection { shared, id, signals, stream_id, was_accepted }) }
+    pub(crate) fn new(begun: Begun) -> Self {
+        Self::of(begun, false)
     }
 
     /// The connection to a caller of a listener.
-    pub(crate) fn accepted(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
-        let (stream_id, was_accepted) = (OnceLock::new(), true);
+    pub(crate) fn accepted(begun: Begun) -> Self {
+        Self::of(begun, true)
+    }
+
+    fn of(begun: Begun, was_accepted: bool) -> Self {
+        let Begun { shared, id, signals } = begun;
+        let stream_id = OnceLock::new();
         Self { connection: Arc::new(Connection { shared, id, signals, stream_id, was_accepted }) }
     }
 

@@ -5,7 +5,11 @@ use punctual_proto::{
 };
 
 use crate::config::PortConfig;
-use crate::udp::{RECEIVE_BUFFER, SEND_BUFFER};
+
+/// The default size of the send buffer, bytes.
+pub(crate) const SEND_BUFFER: usize = 2 << 20;
+/// The default size of the receive buffer, bytes.
+pub(crate) const RECEIVE_BUFFER: usize = 8 << 20;
 
 /// The options of a UDP port that have names. Ranges and defaults are texts for people; tests
 /// compare them with [`PortConfig`].

@@ -1,5 +1,7 @@
 //! The options of UDP ports and listeners.
 
+pub(crate) mod port_options;
+
 use std::net::SocketAddr;
 #[cfg(feature = "quic")]
 use std::sync::Arc;
@@ -7,9 +9,9 @@ use std::time::Duration;
 
 use punctual_proto::{Config, ConfigError, OptionValue, TypedOption};
 
-use crate::port_options::PORT_OPTIONS;
+use self::port_options::PORT_OPTIONS;
 #[cfg(feature = "quic")]
-use crate::quic::QuicConfig;
+use crate::srt_over_quic::QuicConfig;
 
 /// Options of a UDP port. The names in brackets are libsrt's, which [`PORT_OPTIONS`] describes.
 ///

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use punctual_proto::{Config, RejectReason};
 
-use crate::decisions::Decisions;
+use super::Listener;
+use super::decisions::Decisions;
 use crate::error::Error;
-use crate::listener::{Accepted, CallerInfo, Listener};
+use crate::incoming_call::{Accepted, CallerInfo};
 use crate::socket::Socket;
 
 /// A listener whose callers an asynchronous hook decides on, which may query a database, a token's

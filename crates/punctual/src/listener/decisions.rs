@@ -7,9 +7,10 @@ use punctual_proto::{Config, RejectReason};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::Listener;
 use crate::accept::AcceptQueue;
 use crate::error::Error;
-use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener};
+use crate::incoming_call::{Accepted, CallerInfo, IncomingCall};
 
 /// Decides on the callers of a listener, on many at the same time, so that a slow decision delays
 /// no other caller. A decision consists of the options for a caller and a value for the user of the

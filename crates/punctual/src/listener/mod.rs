@@ -1,29 +1,31 @@
 //! Listening and answering callers.
 
+mod decisions;
+pub(crate) mod gate;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::thread;
 
 use punctual_io::UdpSocket;
-use punctual_proto::{
-    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership, RawStreamId,
-    RejectReason, Shard, StreamId, StreamIdError,
-};
+use punctual_proto::{Config, EndpointConfig, RejectReason, Shard};
 use tokio::runtime::Handle as Runtime;
 
+use self::gate::{Gate, ValueGate};
 use crate::accept::{AcceptQueue, AcceptedGroups};
+use crate::calls::start;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
-use crate::gate::{Gate, ValueGate};
-use crate::group::{AcceptedLink, Group};
-use crate::key_task::{DERIVATIONS, derive_here};
+use crate::incoming_call::{Accepted, CallerInfo, IncomingCall};
+use crate::key_task::DERIVATIONS;
 use crate::memory;
-use crate::port::{Port, seed, start};
+use crate::port::Port;
+use crate::seed::seed;
 use crate::shared::{Handle, Shared};
-use crate::signals::{GroupSignals, Watcher};
+use crate::signals::Watcher;
 use crate::socket::Socket;
-use crate::state::Phase;
 use crate::udp;
+use crate::waiting_caller::Callers;
 
 /// Listens for callers on one UDP port.
 ///
@@ -103,7 +105,7 @@ impl Listener {
         for shard in &shards {
             shard.shared().call_and_wake(|state, _| {
                 state.machine.listen(connection.clone())?;
-                state.set_callers(Some(Arc::clone(&callers)));
+                state.set_callers(Some(Arc::clone(&callers) as Arc<dyn Callers>));
                 Ok::<_, Error>(())
             })?;
         }
@@ -177,7 +179,7 @@ impl Listener {
             let handle = start(Arc::clone(socket), sockets, endpoint, *coalesce, carriage)?;
             handle.shared().call_and_wake(|state, _| {
                 state.machine.listen(Some(config.connection.clone()))?;
-                state.set_callers(Some(Arc::clone(callers)));
+                state.set_callers(Some(Arc::clone(callers) as Arc<dyn Callers>));
                 Ok::<_, Error>(())
             })?;
             handles.push(handle);
@@ -196,7 +198,8 @@ impl Listener {
     /// Cancel safe: a caller is taken only as this completes.
     pub async fn incoming(&self) -> Result<IncomingCall, Error> {
         let stopped = || self.shards.iter().all(|shard| shard.shared().lock().stopped);
-        self.callers.pop(stopped).await.ok_or(Error::Stopped)
+        let caller = self.callers.pop(stopped).await.ok_or(Error::Stopped)?;
+        Ok(IncomingCall::new(caller, Arc::clone(&self.callers)))
     }
 
     /// Whether a caller waits, so that [`incoming`](Self::incoming) returns it at once.
@@ -206,7 +209,8 @@ impl Listener {
 
     /// The next caller, if one waits.
     pub fn try_incoming(&self) -> Option<IncomingCall> {
-        self.callers.try_pop()
+        let caller = self.callers.try_pop()?;
+        Some(IncomingCall::new(caller, Arc::clone(&self.callers)))
     }
 
     /// Tells `watcher` of each caller from now on, by [`readable`](Watcher::readable), for programs
@@ -337,8 +341,8 @@ impl Drop for Listener {
                 state.set_callers(None);
             });
         }
-        for call in self.callers.take() {
-            call.reject(RejectReason::CLOSE);
+        for caller in self.callers.take() {
+            caller.reject(RejectReason::CLOSE);
         }
     }
 }
@@ -352,222 +356,4 @@ fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<UdpSocket
         sockets.push(Arc::new(udp::bind(&port, shared)?));
     }
     Ok(sockets.into())
-}
-
-/// The connection or group of a caller that was accepted.
-#[derive(Clone, Debug)]
-pub enum Accepted {
-    /// A single connection.
-    Socket(Socket),
-    /// A group, by its first link.
-    Group(Group),
-}
-
-/// A caller that waits for an answer. If it is dropped without one, the caller is rejected with
-/// [`RejectReason::FALLBACK`].
-///
-/// The caller gives up after its connect timeout, three seconds by default.
-#[derive(Debug)]
-pub struct IncomingCall {
-    port: Handle,
-    incoming: Incoming,
-    remote: SocketAddr,
-    answered: bool,
-}
-
-/// The description of a caller that waits for an answer.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct CallerInfo {
-    /// The caller's address.
-    pub remote: SocketAddr,
-    /// The stream ID that the caller sent; empty if it sent none.
-    pub stream_id: String,
-    /// The caller's SRT version, 0x00MMmmpp.
-    pub peer_version: u32,
-    /// The group that the caller wants to join as a link; `None` for a single connection.
-    pub group: Option<GroupOffer>,
-}
-
-impl CallerInfo {
-    /// The parsed stream ID; see [`IncomingCall::parsed_stream_id`], also for the errors.
-    pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
-        StreamId::parse(&self.stream_id)
-    }
-}
-
-impl IncomingCall {
-    pub(crate) fn new(port: Handle, incoming: Incoming, remote: SocketAddr) -> Self {
-        Self { port, incoming, remote, answered: false }
-    }
-
-    /// The caller's address.
-    pub fn remote(&self) -> SocketAddr {
-        self.remote
-    }
-
-    /// The stream ID that the caller sent; empty if it sent none.
-    pub fn stream_id(&self) -> &str {
-        &self.incoming.stream_id
-    }
-
-    /// The stream ID with its bytes, if these are not text.
-    pub fn raw_stream_id(&self) -> &RawStreamId {
-        &self.incoming.stream_id
-    }
-
-    /// The parsed stream ID, in any of the common forms.
-    ///
-    /// Errors: it begins as one of these forms but violates its syntax.
-    /// [`StreamIdError::reject_reason`] is the code to reject the caller with.
-    pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
-        StreamId::parse(self.stream_id())
-    }
-
-    /// The description of the caller.
-    pub fn info(&self) -> CallerInfo {
-        CallerInfo {
-            remote: self.remote(),
-            stream_id: self.stream_id().to_owned(),
-            peer_version: self.incoming.peer_version,
-            group: self.incoming.group,
-        }
-    }
-
-    /// The caller's SRT version, 0x00MMmmpp.
-    pub fn peer_version(&self) -> u32 {
-        self.incoming.peer_version
-    }
-
-    /// The group that the caller wants to join as a link; `None` for a single connection.
-    pub fn group(&self) -> Option<GroupOffer> {
-        self.incoming.group
-    }
-
-    /// Accepts the caller as the first link of a group, with the listener's options; the group's
-    /// further links join without a call of this method. Returns `None` if the caller joined an
-    /// established group.
-    ///
-    /// Errors as [`accept`](Self::accept); also if the caller is not a link of a group.
-    pub fn accept_group(self) -> Result<Option<Group>, Error> {
-        self.answer_group(None)
-    }
-
-    /// As [`accept_group`](Self::accept_group), with these options, such as a passphrase that
-    /// belongs to the stream ID. They apply to the further links as well; a link of an established
-    /// group gets the options of that group.
-    pub fn accept_group_with(self, config: Config) -> Result<Option<Group>, Error> {
-        self.answer_group(Some(config))
-    }
-
-    /// Accepts the caller as a link of a group, the first or a further one, where the application
-    /// [decides on all links](Listener::decide_on_links). Errors as
-    /// [`accept_group`](Self::accept_group).
-    pub fn accept_link(self, config: Config) -> Result<AcceptedLink, Error> {
-        self.answer_link_call(Some(config))
-    }
-
-    fn answer_group(self, config: Option<Config>) -> Result<Option<Group>, Error> {
-        let accepted = self.answer_link_call(config)?;
-        Ok(accepted.is_first.then_some(accepted.group))
-    }
-
-    fn answer_link_call(self, config: Option<Config>) -> Result<AcceptedLink, Error> {
-        let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
-        let Some(offer) = self.group() else { return Err(refused) };
-        let (callers, config) = {
-            let mut state = self.port.shared().lock();
-            (state.callers(), config.or_else(|| state.endpoint().listening().cloned()))
-        };
-        let (Some(callers), Some(config)) = (callers, config) else {
-            return Err(Error::Accept(AcceptError::Gone));
-        };
-        callers.admit(self, &offer, config)
-    }
-
-    /// Accepts the caller as a connection or as a link of a group, as it requests. Returns `None`
-    /// if it joined an established group.
-    pub(crate) fn answer_any(self, config: Option<Config>) -> Result<Option<Accepted>, Error> {
-        if self.group().is_some() {
-            return self.answer_group(config).map(|group| group.map(Accepted::Group));
-        }
-        self.answer(config).map(|socket| Some(Accepted::Socket(socket)))
-    }
-
-    /// Derives the keys for the caller's key message, for a later answer with these options. It
-    /// takes a fraction of a millisecond.
-    pub(crate) fn derive_keys(&self, config: &Config) {
-        derive_here(self.port.shared(), self.incoming.id, Some(config));
-    }
-
-    /// Accepts the caller as a link of a group. Call [`derive_keys`](Self::derive_keys) first.
-    pub(crate) fn answer_link(
-        mut self,
-        config: &Config,
-        membership: &Membership,
-        group: &Arc<GroupSignals>,
-    ) -> Result<Socket, Error> {
-        self.answered = true;
-        let shared = self.port.shared();
-        let (id, signals) = shared.call_and_wake(|state, now| {
-            let config = Some(config.clone());
-            let id = state.endpoint().accept_link(now, self.incoming.id, config, membership)?;
-            let signals = state.open(id, Phase::Connected, self.remote);
-            signals.join(group);
-            Ok::<_, Error>((id, signals))
-        })?;
-        Ok(Socket::accepted(Arc::clone(shared), id, signals))
-    }
-
-    /// Accepts the caller with the listener's options.
-    ///
-    /// Errors: [`Error::Accept`] if the caller has given up or is not compatible with the options,
-    /// or if there are too many connections.
-    pub async fn accept(self) -> Result<Socket, Error> {
-        self.answer(None)
-    }
-
-    /// Accepts the caller with these options. Errors as [`accept`](Self::accept).
-    pub async fn accept_with(self, config: Config) -> Result<Socket, Error> {
-        self.answer(Some(config))
-    }
-
-    /// Rejects the caller with this reason.
-    pub fn reject(mut self, reason: RejectReason) {
-        self.refuse(reason);
-    }
-
-    /// Accepts the caller as [`accept_with`](Self::accept_with) does, without a task.
-    pub fn accept_now(self, config: Config) -> Result<Socket, Error> {
-        self.answer(Some(config))
-    }
-
-    fn answer(mut self, config: Option<Config>) -> Result<Socket, Error> {
-        config.as_ref().map_or(Ok(()), Config::check)?;
-        self.answered = true;
-        let shared = self.port.shared();
-        derive_here(shared, self.incoming.id, config.as_ref());
-        let (id, signals) = shared.call_and_wake(|state, now| {
-            let id = state.endpoint().accept(now, self.incoming.id, config)?;
-            Ok::<_, Error>((id, state.open(id, Phase::Connected, self.remote)))
-        })?;
-        Ok(Socket::accepted(Arc::clone(shared), id, signals))
-    }
-
-    fn refuse(&mut self, reason: RejectReason) {
-        self.answered = true;
-        let id = self.incoming.id;
-        self.port.shared().call_and_wake(|state, _| state.endpoint().reject(id, reason));
-    }
-
-    pub(crate) fn is(&self, port: &Arc<Shared>, id: IncomingId) -> bool {
-        self.incoming.id == id && Arc::ptr_eq(self.port.shared(), port)
-    }
-}
-
-impl Drop for IncomingCall {
-    fn drop(&mut self) {
-        if !self.answered {
-            self.refuse(RejectReason::FALLBACK);
-        }
-    }
 }
