@@ -59,6 +59,7 @@
 
 pub mod backend;
 mod numbers;
+mod outcome;
 pub mod plan;
 pub mod published;
 pub mod report;

@@ -1,5 +1,8 @@
 //! Counts as the numbers of results.
 
+/// A column of results that runs fill, and its number in one of them.
+pub type NamedNumber = (String, f64);
+
 /// A count as a number of a result.
 #[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
 pub(crate) const fn number(count: u64) -> f64 {

@@ -21,7 +21,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("figures", 4),
     ("file", 2),
     ("interop", 2),
-    ("lab", 9),
+    ("lab", 5),
     ("netem", 5),
     ("probe", 4),
     ("proto", 3),

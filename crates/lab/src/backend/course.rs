@@ -1,6 +1,6 @@
 //! Figures of a whole stream from its series: round-trip time, highest rate, jitter.
 
-use crate::backend::Series;
+use crate::outcome::Series;
 
 /// Numbers of the whole course, by column of the results, as far as the series has them.
 pub(crate) fn of_the_course(series: &Series) -> Vec<(&'static str, f64)> {

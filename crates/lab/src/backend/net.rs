@@ -25,6 +25,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::backend::Backend;
 use crate::backend::blocks::ONE_STREAM;
 use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
@@ -32,8 +33,8 @@ use crate::backend::real::{
     LOOPBACK, Measured, emulator, of_the_links, runtime, send, since, watched_emulator,
 };
 use crate::backend::series::{Sample, series};
-use crate::backend::{Backend, Outcome, Series};
 use crate::numbers::number;
+use crate::outcome::{Outcome, Series};
 use crate::results::{quantiles, report, statistics};
 use crate::run::{Carriage, RunSpec, Setup};
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use punctual_quic_model::{Outcome as Transfer, Sample, run};
 use punctual_units::Instant;
 
-use crate::backend::{Backend, Outcome, Series};
+use crate::backend::Backend;
+use crate::outcome::{Outcome, Series};
 use crate::results::{link, quic_model, quic_state};
 use crate::run::RunSpec;
 

@@ -1,6 +1,6 @@
 //! Which rate of a ramp the link still carries.
 
-use crate::backend::Series;
+use crate::outcome::Series;
 use crate::run::Setup;
 
 /// The highest rate of a ramp before the first at which the path was congested, Mb/s; `None`

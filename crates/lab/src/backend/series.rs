@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual::Statistics;
 use punctual_metrics::Report;
 
-use crate::backend::Series;
+use crate::outcome::Series;
 use crate::results::{report, statistics};
 
 /// A stream at one moment.

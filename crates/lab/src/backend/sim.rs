@@ -12,10 +12,10 @@ use punctual_sim::{
 use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
-use crate::backend::{Backend, Outcome};
-use crate::backend::{blocks, quic, quic_model, tcp};
-use crate::numbers::number;
-use crate::results::{NamedNumber, link, quantiles, report, statistics, traffic};
+use crate::backend::{Backend, blocks, quic, quic_model, tcp};
+use crate::numbers::{NamedNumber, number};
+use crate::outcome::Outcome;
+use crate::results::{link, quantiles, report, statistics, traffic};
 use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
 
 /// Runs in virtual time. The same run gives the same outcome, on any machine.

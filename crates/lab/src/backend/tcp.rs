@@ -7,7 +7,7 @@ use punctual_netem::Loss;
 use punctual_probe::model::tcp::TcpPath;
 use punctual_sim::{TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, World, WorldError};
 
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::results::{TcpCounts, TcpFound, link, tcp};
 use crate::run::{RunSpec, Setup};
 

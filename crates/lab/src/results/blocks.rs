@@ -1,8 +1,7 @@
 //! The columns and records of the blocks of a stream.
 
-use super::NamedNumber;
 use crate::backend::{BUFFERS, Expected, Totals};
-use crate::numbers::number;
+use crate::numbers::{NamedNumber, number};
 
 /// A table of its own for each run, in a folder of this name.
 #[derive(Clone, Copy, Debug)]

@@ -11,10 +11,7 @@ use punctual_sim::TrafficStatistics;
 use super::blocks::blocks;
 use super::quic_model::quic_model;
 use super::tcp::tcp;
-use crate::numbers::number;
-
-/// A column of results that runs fill, and its number in one of them.
-pub type NamedNumber = (String, f64);
+use crate::numbers::{NamedNumber, number};
 
 /// One statistic of a connection.
 pub(crate) struct StatisticColumn {

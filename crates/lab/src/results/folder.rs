@@ -15,7 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::backend::{Outcome, Series};
+use crate::outcome::{Outcome, Series};
 use crate::plan::{Overlay, Plan, PlanError, hidden};
 use crate::results::meta::Meta;
 use crate::results::sheet::{Sheet, cell, csv_line};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::plan::{Dimension, Metric, Plan, keys};
 use crate::results::columns::{full_name, result_columns};
 use crate::results::sheet::cell;

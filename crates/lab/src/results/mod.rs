@@ -24,14 +24,15 @@ mod tcp;
 
 use std::path::{Path, PathBuf};
 
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::plan::value::literal;
 use crate::plan::{Figure, Filter, Grouping, LABELS, Metric, Plan, keys};
 use crate::results::folder::SERIES;
 use crate::results::reference::Beside;
 use crate::results::runs::Runs;
 
-pub use columns::{NamedNumber, full_name, result_columns};
+pub use crate::numbers::NamedNumber;
+pub use columns::{full_name, result_columns};
 pub use drawing::{Axis, Drawing, Line, Point};
 pub use interval::Estimate;
 pub use layout::ParameterColumn;

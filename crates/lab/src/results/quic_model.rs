@@ -5,8 +5,7 @@ use std::time::Duration;
 use punctual_quic_model::{Event, Outcome, Sample};
 use punctual_units::Instant;
 
-use super::NamedNumber;
-use crate::numbers::number;
+use crate::numbers::{NamedNumber, number};
 
 /// The columns of a run; all unknown without an outcome.
 pub(crate) fn quic_model(outcome: Option<&Outcome>) -> Vec<NamedNumber> {

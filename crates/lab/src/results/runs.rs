@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::plan::{Filter, Metric, MetricKind};
 use crate::results::Results;
 use crate::results::condition::Test;

@@ -4,8 +4,7 @@ use punctual_probe::model::tcp::TcpPath;
 use punctual_sim::TrafficStatistics;
 use punctual_units::Bitrate;
 
-use super::NamedNumber;
-use crate::numbers::number;
+use crate::numbers::{NamedNumber, number};
 
 /// The segments of a TCP connection.
 #[derive(Clone, Copy, Debug, Default)]

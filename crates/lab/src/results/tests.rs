@@ -1,4 +1,4 @@
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::plan::{Parts, Plan};
 use crate::run::{RunSpec, Selection, runs};
 

@@ -1,6 +1,7 @@
 //! Runs in real time that met a stall of the machine are run again.
 
-use crate::backend::{Backend, Outcome};
+use crate::backend::Backend;
+use crate::outcome::Outcome;
 use crate::results::{LATE_US, LATENESS_P99};
 use crate::run::RunSpec;
 

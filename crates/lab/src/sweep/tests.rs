@@ -2,7 +2,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::backend::{Outcome, Sim};
+use crate::backend::Sim;
+use crate::outcome::Outcome;
 use crate::published;
 
 const PLAN: &str = "name = 'n'\n[stream]\nbitrate = '1Mbps'\nduration = '1s'\n\

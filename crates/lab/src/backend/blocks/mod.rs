@@ -18,7 +18,7 @@ pub(crate) use self::model::Expected;
 use self::model::expected;
 pub(crate) use self::tally::{BUFFERS, ROUNDS, Totals};
 use self::tally::{Stream, Tally};
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::results::blocks as columns;
 use crate::run::Setup;
 

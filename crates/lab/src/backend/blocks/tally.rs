@@ -8,8 +8,8 @@ use punctual_units::Instant;
 
 use super::ledger::Block;
 use super::readchunks::{Readchunk, Readchunks};
-use crate::backend::Series;
 use crate::numbers::number;
+use crate::outcome::Series;
 use crate::results::{BLOCKS, READCHUNKS, Record};
 use crate::run::{BlockOptions, Setup};
 

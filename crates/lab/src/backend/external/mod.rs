@@ -14,10 +14,11 @@ use std::time::Duration;
 use punctual::now;
 use tokio::net::UdpSocket;
 
+use crate::backend::Backend;
 use crate::backend::net::{arrived, receive_datagrams};
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send};
-use crate::backend::{Backend, Outcome};
 use crate::numbers::number;
+use crate::outcome::Outcome;
 use crate::plan::External as Written;
 use crate::run::{RunSpec, Setup, Transport};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::results::{NamedNumber, Sheet, is_total, statistic_names};
+use crate::numbers::NamedNumber;
+use crate::results::{Sheet, is_total, statistic_names};
 
 /// The statistics of a whole run: what counts is summed over the rows, what holds at a moment is
 /// that of the last row.

@@ -5,8 +5,8 @@ use punctual_emulator::{Passage, Way};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
-use crate::backend::Outcome;
 use crate::backend::blocks::{Record, Seen};
+use crate::outcome::Outcome;
 use crate::run::Setup;
 
 /// Follows the blocks of a stream.

@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use super::bare_quic::{End, Happened};
 use super::{GRACE, arrived, watch, watched};
-use crate::backend::Outcome;
 use crate::backend::quic::control;
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, send, since};
 use crate::numbers::number;
+use crate::outcome::Outcome;
 use crate::run::{Carriage, Setup};
 
 /// The ports of the listener and of the caller: over QUIC if SRT travels so.

@@ -2,8 +2,8 @@
 
 use punctual::PortConfig;
 
-use crate::backend::Outcome;
 use crate::backend::real::LOOPBACK;
+use crate::outcome::Outcome;
 use crate::run::Setup;
 
 /// The ports of the listener and of the caller.

@@ -2,7 +2,7 @@
 
 use punctual_sim::TcpControl;
 
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::run::Setup;
 
 /// Why this machine cannot run a stream over the kernel's TCP.

@@ -11,7 +11,7 @@ use punctual::{Instant, now};
 use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport, Passage};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::backend::Outcome;
+use crate::outcome::Outcome;
 use crate::results::{lateness, link};
 use crate::run::Setup;
 
