@@ -12,11 +12,8 @@
 
 mod axis;
 mod chart;
-mod draw;
 mod number;
 mod page;
-#[cfg(feature = "png")]
-mod png;
 mod scale;
 mod series;
 mod svg;
@@ -26,8 +23,8 @@ mod width;
 
 pub use axis::{Axis, Scale};
 pub use chart::Chart;
-pub use page::{Align, Column, Page, Span, Table, Text, slug};
 #[cfg(feature = "png")]
-pub use png::{Fonts, PngError};
+pub use chart::png::{Fonts, PngError};
+pub use page::{Align, Column, Page, Span, Table, Text, slug};
 pub use series::{Marker, Point, Series, Style};
 pub use theme::{COLOURS, Theme};

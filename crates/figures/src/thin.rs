@@ -1,6 +1,6 @@
 //! Long series made short without losing what sticks out.
 
-use crate::draw::Spot;
+use crate::chart::draw::Spot;
 
 /// The spots of a line, with those of one pixel reduced to the first, the lowest, the highest and
 /// the last, in their order. Spots are in pixels, ordered along x as far as they come so.

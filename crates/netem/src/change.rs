@@ -7,7 +7,8 @@ use punctual_units::Bitrate;
 use crate::codel::Discipline;
 use crate::config::{Jitter, LinkConfig, QueueLimit, Reorder};
 use crate::loss::Loss;
-use crate::text::{LinkTextError, key};
+use crate::text::error::LinkTextError;
+use crate::text::key;
 
 /// A new value for one parameter of a [`LinkConfig`], from a timeline, an option of a command, or a
 /// plan.

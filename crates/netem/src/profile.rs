@@ -1,7 +1,8 @@
 //! A link with all that happens to it, and both ways of a path.
 
 use crate::config::LinkConfig;
-use crate::text::{LinkTextError, key, words};
+use crate::text::error::LinkTextError;
+use crate::text::{key, words};
 use crate::timeline::Timeline;
 use crate::trace::Trace;
 

@@ -550,8 +550,11 @@ impl Library {
         &self.groups
     }
 
-    pub(crate) const fn reaper(&self) -> &Reaper {
-        &self.reaper
+    /// Makes sure that closed and broken sockets are forgotten after a while.
+    pub(crate) fn start_reaper(self: &Arc<Self>) {
+        let library = Arc::downgrade(self);
+        let look = move || library.upgrade().map(|library| library.reap());
+        self.reaper.start(self.runtime(), look);
     }
 
     /// Forgets sockets that were closed a while ago, and closes abandoned ones. Returns whether

@@ -48,6 +48,14 @@ fn methods_lie_in_the_file_of_their_type() {
     assert!(problems.is_empty(), "\n{problems}");
 }
 
+/// Such a name is that of a file of tests: tools that draw the structure leave it out.
+#[test]
+fn no_file_of_the_product_is_named_like_a_test() {
+    let is_like_a_test = |file: &String| file.ends_with("_test.rs");
+    let found: Vec<_> = sources().iter().map(|it| shown(it)).filter(is_like_a_test).collect();
+    assert!(found.is_empty(), "{found:?}");
+}
+
 /// The files of the crates, without those of their tests.
 fn sources() -> Vec<std::path::PathBuf> {
     let mut found = files(&["rs"]);

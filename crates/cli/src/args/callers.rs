@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::endpoint::Opener;
+use crate::endpoint::open::Opener;
 use crate::exit::Failure;
 use crate::stream_ids::AllowedStreamIds;
 

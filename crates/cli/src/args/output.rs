@@ -1,6 +1,6 @@
 //! Options for files that streams are written to.
 
-use crate::endpoint::Existing;
+use crate::endpoint::recording::Existing;
 
 /// Options for files that streams are written to.
 #[derive(Clone, Copy, Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::{Align, Block, Page, Span, Table, Text, slug};
 use crate::chart::Chart;
-use crate::draw::{Look, draw};
+use crate::chart::draw::{Look, draw};
 use crate::svg::Xml;
 use crate::theme::{chart_rules, variables};
 

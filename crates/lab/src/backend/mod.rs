@@ -1,24 +1,22 @@
 //! The backends that run a plan: in virtual time, with real sockets, with other programs, or over
 //! the model of QUIC.
 
-mod blocks;
+pub(crate) mod blocks;
 mod course;
-mod external;
-mod net;
+pub(crate) mod external;
+pub(crate) mod net;
 mod quic;
 mod quic_model;
 mod ramp;
 mod real;
 mod series;
-mod sim;
+pub(crate) mod sim;
 mod tcp;
 
 pub use external::External;
 pub use net::Net;
 pub use quic_model::QuicModel;
 pub use sim::Sim;
-
-pub(crate) use blocks::{BUFFERS, Expected, ROUNDS, Totals};
 
 pub use crate::outcome::{Outcome, Series};
 use crate::run::RunSpec;

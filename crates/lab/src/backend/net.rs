@@ -35,7 +35,7 @@ use crate::backend::real::{
 use crate::backend::series::{Sample, series};
 use crate::numbers::number;
 use crate::outcome::{Outcome, Series};
-use crate::results::{quantiles, report, statistics};
+use crate::results::columns::{quantiles, report, statistics};
 use crate::run::{Carriage, RunSpec, Setup};
 
 /// Runs with real sockets on this machine, through the emulator, in real time. All measured times

@@ -7,7 +7,8 @@ use punctual_units::Instant;
 
 use crate::backend::Backend;
 use crate::outcome::{Outcome, Series};
-use crate::results::{link, quic_model, quic_state};
+use crate::results::columns::link;
+use crate::results::quic_model::{quic_model, quic_state};
 use crate::run::RunSpec;
 
 /// Runs the transfers of `[quic]` over the model of QUIC. The same run gives the same outcome, on

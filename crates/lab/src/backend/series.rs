@@ -6,7 +6,7 @@ use punctual::Statistics;
 use punctual_metrics::Report;
 
 use crate::outcome::Series;
-use crate::results::{report, statistics};
+use crate::results::columns::{report, statistics};
 
 /// A stream at one moment.
 pub(crate) struct Sample<'a> {

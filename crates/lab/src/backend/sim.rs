@@ -15,7 +15,7 @@ use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, blocks, quic, quic_model, tcp};
 use crate::numbers::{NamedNumber, number};
 use crate::outcome::Outcome;
-use crate::results::{link, quantiles, report, statistics, traffic};
+use crate::results::columns::{link, quantiles, report, statistics, traffic};
 use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
 
 /// Runs in virtual time. The same run gives the same outcome, on any machine.
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn every_number_has_a_column_in_the_results() {
-        let columns = crate::results::result_columns();
+        let columns = crate::results::columns::result_columns();
         let shared = format!("{SHARED}[traffic]\nkind = 'tcp'");
         for outcome in outcomes(SMALL).into_iter().chain(outcomes(&shared)) {
             for name in outcome.numbers.keys() {

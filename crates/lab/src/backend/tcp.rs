@@ -8,7 +8,8 @@ use punctual_probe::model::tcp::TcpPath;
 use punctual_sim::{TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, World, WorldError};
 
 use crate::outcome::Outcome;
-use crate::results::{TcpCounts, TcpFound, link, tcp};
+use crate::results::columns::link;
+use crate::results::tcp::{TcpCounts, TcpFound, tcp};
 use crate::run::{RunSpec, Setup};
 
 /// Runs the stream for its duration, and on until its first readchunk is there.

@@ -6,7 +6,9 @@ use punctual_figures::{Column, Page, Table};
 
 use super::{number, words};
 use crate::plan::Grouping;
-use crate::results::{Estimate, Results, Tabulation};
+use crate::results::Results;
+use crate::results::interval::Estimate;
+use crate::results::tabulation::Tabulation;
 
 /// The compared results: metric, backend, reference.
 type Pair = (String, String, String);

@@ -4,7 +4,8 @@ use punctual_figures::{Axis, Chart, Marker, Point, Series, Style};
 
 use super::words;
 use crate::plan::{Figure, Horizontal, Parts};
-use crate::results::{self, Drawing, Line, Results};
+use crate::results::drawing::{Drawing, Line};
+use crate::results::{self, Results};
 
 /// The chart of a figure; `None` if there is no point.
 pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Option<Chart> {

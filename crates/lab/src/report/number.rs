@@ -1,6 +1,6 @@
 //! Estimates as they are written in tables.
 
-use crate::results::Estimate;
+use crate::results::interval::Estimate;
 
 /// The estimates of a column, all with as many decimals: those of a typical one, but no more than
 /// any of them needs.

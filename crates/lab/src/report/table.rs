@@ -4,7 +4,8 @@ use punctual_figures::{Column, Page, Table};
 
 use super::{number, words};
 use crate::plan::Grouping;
-use crate::results::{self, Results, Tabulation};
+use crate::results::tabulation::Tabulation;
+use crate::results::{self, Results};
 
 /// Writes a table of the plan.
 pub(super) fn write(page: &mut Page, results: &Results, table: &Grouping, cells: &Tabulation) {

@@ -1,6 +1,6 @@
 //! The columns and records of the blocks of a stream.
 
-use crate::backend::{BUFFERS, Expected, Totals};
+use crate::backend::blocks::{BUFFERS, Expected, Totals};
 use crate::numbers::{NamedNumber, number};
 
 /// A table of its own for each run, in a folder of this name.
@@ -53,7 +53,7 @@ pub(crate) fn blocks(found: Option<(&Totals, &Expected)>) -> Vec<NamedNumber> {
         ("modelGlitches".to_owned(), model(|it| it.at_playout)),
         ("modelCopies".to_owned(), model(|it| it.copies)),
     ];
-    for (place, rounds) in (1..=crate::backend::ROUNDS).enumerate() {
+    for (place, rounds) in (1..=crate::backend::blocks::ROUNDS).enumerate() {
         let later = found.map_or(f64::NAN, |(totals, _)| number(totals.later[place]));
         let expected = found.map_or(f64::NAN, |(_, expected)| expected.later[place]);
         numbers.push((format!("laterThan{rounds}"), later));

@@ -1,8 +1,8 @@
 //! The distribution of values as a box plot.
 
 use crate::numbers::number_of;
-use crate::results::Estimate;
 use crate::results::drawing::Point;
+use crate::results::interval::Estimate;
 
 /// A box plot as Tukey defined it: whiskers reach to the last values within 1.5 times the distance
 /// of the outer quartiles from these, and the values beyond them are extreme.

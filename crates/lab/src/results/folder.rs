@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 
 use crate::outcome::{Outcome, Series};
 use crate::plan::{Overlay, Plan, PlanError, hidden};
+use crate::results::Results;
+use crate::results::blocks::RECORDS;
 use crate::results::meta::Meta;
 use crate::results::sheet::{Sheet, cell, csv_line};
-use crate::results::{RECORDS, Results};
 
 /// A folder of results.
 #[derive(Clone, Debug)]

@@ -1,26 +1,26 @@
 //! Results of runs: rows, summaries with intervals, and published figures to show beside them.
 
-mod blocks;
+pub(crate) mod blocks;
 mod box_plot;
-mod columns;
+pub(crate) mod columns;
 mod condition;
 mod course;
-mod drawing;
-mod folder;
-mod interval;
-mod layout;
-mod meta;
-mod names;
+pub(crate) mod drawing;
+pub(crate) mod folder;
+pub(crate) mod interval;
+pub(crate) mod layout;
+pub(crate) mod meta;
+pub(crate) mod names;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod parts;
 mod plot;
-mod quic_model;
+pub(crate) mod quic_model;
 mod reference;
 mod runs;
-mod sheet;
-mod tabulation;
-mod tcp;
+pub(crate) mod sheet;
+pub(crate) mod tabulation;
+pub(crate) mod tcp;
 
 use std::path::{Path, PathBuf};
 
@@ -40,16 +40,7 @@ pub use meta::Meta;
 pub use sheet::Sheet;
 pub use tabulation::{Column, Tabulation};
 
-pub(crate) use blocks::{BLOCKS, READCHUNKS, RECORDS, Record, blocks};
-pub(crate) use columns::{
-    is_total, lateness, link, quantiles, report, statistic_names, statistics, traffic,
-};
 pub(crate) use folder::Folder;
-pub(crate) use layout::Layout;
-pub(crate) use names::KnownNames;
-pub(crate) use quic_model::{quic_model, quic_state};
-pub(crate) use sheet::csv_line;
-pub(crate) use tcp::{TcpCounts, TcpFound, tcp};
 
 /// The results of a plan, with the plan.
 ///

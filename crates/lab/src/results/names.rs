@@ -12,9 +12,11 @@ use crate::plan::{
     Condition, Figure, Filter, Grouping, Horizontal, Metric, Parts, Plan, PlanError, Reference,
     keys,
 };
-use crate::results::layout::LABELS;
+use crate::results::blocks::RECORDS;
+use crate::results::columns::{full_name, report, statistics};
+use crate::results::layout::{LABELS, Layout};
 use crate::results::parts::RUNS;
-use crate::results::{Layout, RECORDS, full_name, quic_state, report, statistics};
+use crate::results::quic_model::quic_state;
 
 /// Every name that the results of a plan know.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use crate::plan::expression::{Expression, Operator};
 use crate::plan::value::literal;
 use crate::plan::{Filter, MetricKind, Reference, keys};
 use crate::published;
+use crate::results::Results;
 use crate::results::interval::Estimate;
 use crate::results::runs::{Runs, scale};
-use crate::results::{Results, Sheet};
+use crate::results::sheet::Sheet;
 
 /// Published rows whose columns are known by our names.
 pub(crate) struct Beside<'a> {

@@ -3,6 +3,7 @@ use crate::plan::{Parts, Plan};
 use crate::run::{RunSpec, Selection, runs};
 
 use super::*;
+use crate::results::layout::Layout;
 
 const PLAN: &str = r#"
 name = "n"

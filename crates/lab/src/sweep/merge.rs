@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::plan::Plan;
-use crate::results::{Folder, Results, Sheet};
+use crate::results::Results;
+use crate::results::folder::Folder;
+use crate::results::sheet::Sheet;
 use crate::run::{Selection, runs};
 use crate::sweep::order::ordered;
 

@@ -19,7 +19,12 @@ use punctual_uri::did_you_mean;
 
 use crate::backend::Backend;
 use crate::plan::{Overlay, Plan, PlanError, hidden_word};
-use crate::results::{Folder, KnownNames, Layout, Meta, Results, Sheet, csv_line};
+use crate::results::Results;
+use crate::results::folder::Folder;
+use crate::results::layout::Layout;
+use crate::results::meta::Meta;
+use crate::results::names::KnownNames;
+use crate::results::sheet::{Sheet, csv_line};
 use crate::run::{RunSpec, Selection, Shard, hash, runs};
 
 /// A plan and which of its runs are wanted.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::Sheet;
+use crate::results::sheet::Sheet;
 use crate::run::RunSpec;
 
 /// The rows of a sheet in the order of the runs; rows of no run are left out.

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::backend::Sim;
+use crate::backend::sim::Sim;
 use crate::outcome::Outcome;
 use crate::published;
 
@@ -207,7 +207,7 @@ fn an_unknown_backend_is_named_before_anything_is_written() {
     let sweep = Sweep::new(Plan::parse("n.toml", PLAN).unwrap(), &adjustments).unwrap();
     let stop = AtomicBool::new(false);
     let progress = |_: usize, _: usize, _: &RunSpec| {};
-    let net = crate::backend::Net;
+    let net = crate::backend::net::Net;
     let execution = Execution {
         backends: &[&Sim, &net],
         jobs: 1,

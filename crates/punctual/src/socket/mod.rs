@@ -44,8 +44,8 @@ pub struct Socket {
 impl Socket {
     /// Calls the listener at `remote` from a new UDP port and waits for the answer.
     ///
-    /// See [`Port::connect`](crate::Port::connect) for the errors; use it to call from a port with options, or from one
-    /// that several connections share.
+    /// See [`Port::connect`](crate::Port::connect) for the errors; use it to call from a port with
+    /// options, or from one that several connections share.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(remote: SocketAddr, config: Config) -> Result<Self, Error> {
@@ -58,7 +58,8 @@ impl Socket {
     /// Connects by rendezvous to the end at `remote`, from a new UDP port bound to `local`, while
     /// that end does the same with the addresses exchanged.
     ///
-    /// See [`Port::rendezvous`](crate::Port::rendezvous) for the purpose and the errors; use it for a port with options.
+    /// See [`Port::rendezvous`](crate::Port::rendezvous) for the purpose and the errors; use it for
+    /// a port with options.
     ///
     /// Cancel safe: dropping it ends the attempt.
     pub async fn rendezvous(

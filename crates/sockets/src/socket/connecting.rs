@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use punctual::CloseReason;
+use tokio::runtime::Handle as Runtime;
 
 use super::link::Carrier;
 use super::state::FailedKeys;
 use super::{Socket, Stage};
 use crate::code::{Code, Failure};
-use crate::library::Library;
 use crate::options::OptionNumber;
 
 /// Is told when a call has failed or a connection has broken: the number of the socket, the error,
@@ -28,14 +28,14 @@ impl ConnectHook {
     /// a group has no token.
     pub(super) fn run(
         self,
-        library: &Library,
+        runtime: &Runtime,
         id: i32,
         code: Code,
         remote: SocketAddr,
         token: Option<i32>,
     ) {
         let token = token.unwrap_or(NO_TOKEN);
-        library.runtime().spawn_blocking(move || (self.0)(id, code, remote, token));
+        runtime.spawn_blocking(move || (self.0)(id, code, remote, token));
     }
 }
 
@@ -176,6 +176,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::Library;
     use crate::events::Events;
     use crate::reject;
     use crate::testing::{any_port, assert_fails, listener, pair, receive, send, set, until};

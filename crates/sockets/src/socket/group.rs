@@ -230,7 +230,7 @@ impl GroupLinks<'_> {
         drop(state);
         socket.fail_as_link();
         if let (Some(hook), Ok(library)) = (hook, self.0.library()) {
-            hook.run(&library, socket.id(), code, remote, Some(token));
+            hook.run(library.runtime(), socket.id(), code, remote, Some(token));
         }
         if failed {
             if let Some(slot) = slot {

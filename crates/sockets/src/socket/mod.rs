@@ -1,5 +1,6 @@
 //! One socket: its stage, its options and its connection.
 
+mod admission;
 mod buffer_means;
 mod closing;
 mod connecting;
@@ -30,6 +31,8 @@ use punctual::{
     Watcher,
 };
 
+use self::admission::Admission;
+pub(crate) use self::admission::Groups;
 pub use self::buffer_means::{BufferLevel, BufferLevels};
 use self::closing::{FAREWELL, Farewell, linger_time};
 pub use self::connecting::ConnectHook;
@@ -41,9 +44,8 @@ pub(crate) use self::group::kind;
 use self::group::{GroupLinks, kind_number};
 pub use self::group::{LinkCall, StartedCall};
 use self::link::{Carrier, GroupSlot, Link};
-pub(crate) use self::listening::Groups;
 pub use self::listening::ListenHook;
-use self::listening::{Admission, Listening};
+use self::listening::Listening;
 use self::members::Members;
 pub use self::members::{MemberInfo, MemberState};
 use self::names::Names;
@@ -60,7 +62,6 @@ use crate::library::Library;
 use crate::options::{OptionNumber, Options};
 use crate::ports::LocalPort;
 use crate::readiness::{Readiness, now};
-use crate::reaper::Reaper;
 use crate::reject;
 
 /// A socket of a [`Library`].
@@ -414,9 +415,9 @@ impl Socket {
         };
         if has_hook {
             // The hook may take its time, and the port's other connections must not wait for it.
-            library.runtime().spawn_blocking(move || listening.answer_all(&this));
+            library.runtime().spawn_blocking(move || admission::answer_all(&listening, &this));
         } else {
-            listening.answer_all(self);
+            admission::answer_all(&listening, self);
         }
     }
 
@@ -596,14 +597,14 @@ impl Socket {
 
     fn start_reaper(&self) {
         if let Some(library) = self.library.upgrade() {
-            Reaper::start(&library);
+            library.start_reaper();
         }
     }
 
     /// Runs the hook that is told of failures, if there is one.
     fn run_hook(&self, hook: Option<ConnectHook>, code: Code, remote: SocketAddr) {
         if let (Some(hook), Some(library)) = (hook, self.library.upgrade()) {
-            hook.run(&library, self.id(), code, remote, None);
+            hook.run(library.runtime(), self.id(), code, remote, None);
         }
     }
 

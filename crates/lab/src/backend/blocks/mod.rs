@@ -19,7 +19,7 @@ use self::model::expected;
 pub(crate) use self::tally::{BUFFERS, ROUNDS, Totals};
 use self::tally::{Stream, Tally};
 use crate::outcome::Outcome;
-use crate::results::blocks as columns;
+use crate::results::blocks::blocks as columns;
 use crate::run::Setup;
 
 /// Why a run cannot have a record of its blocks.

@@ -10,7 +10,7 @@ use super::ledger::Block;
 use super::readchunks::{Readchunk, Readchunks};
 use crate::numbers::number;
 use crate::outcome::Series;
-use crate::results::{BLOCKS, READCHUNKS, Record};
+use crate::results::blocks::{BLOCKS, READCHUNKS, Record};
 use crate::run::{BlockOptions, Setup};
 
 /// Rounds of request and retransmission that are told apart.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::numbers::NamedNumber;
-use crate::results::{Sheet, is_total, statistic_names};
+use crate::results::columns::{is_total, statistic_names};
+use crate::results::sheet::Sheet;
 
 /// The statistics of a whole run: what counts is summed over the rows, what holds at a moment is
 /// that of the last row.

@@ -6,7 +6,7 @@ use punctual_sim::TcpControl;
 use crate::backend::real::of_both_ways;
 use crate::backend::tcp::{LIMIT, first_readchunk, outcome};
 use crate::outcome::Outcome;
-use crate::results::{TcpCounts, TcpFound, tcp};
+use crate::results::tcp::{TcpCounts, TcpFound, tcp};
 use crate::run::Setup;
 use crate::two_sides::{Carried, LiveStream, Protocol, check_tcp};
 

@@ -12,7 +12,7 @@ use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig, EmulatorRepor
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::outcome::Outcome;
-use crate::results::{lateness, link};
+use crate::results::columns::{lateness, link};
 use crate::run::Setup;
 
 pub(crate) use meter::Measured;

@@ -8,7 +8,7 @@ mod growth;
 mod holding;
 mod limits;
 mod longer_path;
-mod path_test;
+mod path_trial;
 mod pauses;
 mod pipe;
 mod queue;
@@ -17,7 +17,7 @@ mod rise;
 mod rivals;
 mod solo;
 mod start;
-mod window_test;
+mod window_trial;
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use self::drain::Drain;
 use self::growth::Growth;
 use self::holding::Holding;
 use self::limits::Limits;
-use self::path_test::{PathTest, Sender};
+use self::path_trial::{PathTrial, Sender};
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
 use self::reported_capacity::Capacity;
@@ -56,7 +56,7 @@ pub(crate) struct DelayControl {
     arrivals: ArrivalRate,
     phase: Phase,
     rivals: Rivals,
-    path_test: PathTest,
+    path_trial: PathTrial,
     drain: Drain,
     /// The largest number of packets in the network.
     window: f64,
@@ -112,7 +112,7 @@ impl DelayControl {
             arrivals: ArrivalRate::default(),
             phase: Phase::Start(SlowStart::new()),
             rivals: Rivals::new(),
-            path_test: PathTest::new(),
+            path_trial: PathTrial::new(),
             drain: Drain::default(),
             window: FIRST_WINDOW,
             largest_window: FIRST_WINDOW,
@@ -248,15 +248,15 @@ impl DelayControl {
 
     /// Looks whether the path has become longer. Returns whether that decides on the window now.
     fn test_path(&mut self, now: Instant, path: &PathView, is_used: bool) -> bool {
-        let own = self.solo().own_delay(self.path_test.reference_rate().max(path.rate));
+        let own = self.solo().own_delay(self.path_trial.reference_rate().max(path.rate));
         let sender = Sender { window: self.window, is_used };
-        let is_longer = self.path_test.follow(now, path, own, sender);
+        let is_longer = self.path_trial.follow(now, path, own, sender);
         if is_longer {
             self.queue.path_is_longer();
             self.window =
-                self.window.max(self.path_test.reference_rate() * path.round_trip().as_secs_f64());
+                self.window.max(self.path_trial.reference_rate() * path.round_trip().as_secs_f64());
         }
-        is_longer || self.path_test.left().is_some()
+        is_longer || self.path_trial.left().is_some()
     }
 
     /// Moves the window by the law of a sender that is alone.
@@ -315,7 +315,7 @@ impl DelayControl {
     /// Nobody else fills the queue any more.
     fn be_alone(&mut self) {
         self.largest_window = self.window;
-        self.path_test = PathTest::new();
+        self.path_trial = PathTrial::new();
         self.phase = Phase::Solo(Growth::new());
     }
 
@@ -330,7 +330,7 @@ impl DelayControl {
             Phase::Competing(_) => self.rivals.left(),
             Phase::Solo(_) => {
                 let drain = || self.drain.share(self.queue.base(), self.queue.delay());
-                self.path_test.left().or_else(drain)
+                self.path_trial.left().or_else(drain)
             }
             Phase::Start(_) | Phase::Holding(_) => None,
         };

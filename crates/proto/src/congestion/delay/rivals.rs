@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::pauses::Pauses;
-use super::window_test::{Answer, WindowTest};
+use super::window_trial::{Answer, WindowTrial};
 
 /// Notices other senders that fill the queue of the path, whatever its delay, because they react
 /// only to losses.
@@ -20,7 +20,7 @@ pub(super) struct Rivals {
     mean: f64,
     updated: Option<Instant>,
     long_queue: Option<LongQueue>,
-    test: Option<WindowTest>,
+    test: Option<WindowTrial>,
     next_test: Option<Instant>,
     pauses: Pauses,
     /// The highest arrival rate since the link was last found to have become slower, packets per
@@ -153,7 +153,7 @@ impl Rivals {
 
     /// The share of the window that a test leaves, while one is under way.
     pub(super) fn left(&self) -> Option<f64> {
-        self.test.as_ref().map(WindowTest::left)
+        self.test.as_ref().map(WindowTrial::left)
     }
 
     /// The highest arrival rate that the link has carried, packets per second.
@@ -177,7 +177,7 @@ impl Rivals {
     fn test(&mut self, now: Instant, path: &PathView) -> Others {
         let Some(test) = &mut self.test else {
             if self.next_test.is_some_and(|at| now >= at) {
-                self.test = Some(WindowTest::begin(now, path, TEST_WINDOW));
+                self.test = Some(WindowTrial::begin(now, path, TEST_WINDOW));
             }
             return Others::Present;
         };

@@ -12,7 +12,7 @@ use super::rivals::PathView;
 /// all. The round trips before and after are compared with those in between, so that a path whose
 /// round trip rises or falls steadily counts as one that does not answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WindowTest {
+pub(super) struct WindowTrial {
     /// The share of the window that is left.
     left: f64,
     began: Instant,
@@ -52,7 +52,7 @@ const LEAST: f64 = 0.12;
 /// The share of the arrivals that is left in a test if the queue is the own one.
 const UNCHANGED: f64 = 0.96;
 
-impl WindowTest {
+impl WindowTrial {
     /// Begins a test that leaves the share `left` of the window.
     pub(super) fn begin(now: Instant, path: &PathView, left: f64) -> Self {
         let rtt = path.round_trip();
@@ -141,7 +141,7 @@ mod tests {
             let base = Duration::from_millis(100);
             PathView { base, queue: Duration::from_secs_f64(queue * 1e-3), target: base / 8, rate }
         };
-        let mut test = WindowTest::begin(Instant::ORIGIN, &view(1.0, 0), 0.75);
+        let mut test = WindowTrial::begin(Instant::ORIGIN, &view(1.0, 0), 0.75);
         for ms in (0..2_000).step_by(10) {
             let report = view(test.left(), ms);
             if let Some(answer) = test.follow(Instant::from_millis(ms), &report) {
@@ -188,7 +188,7 @@ mod tests {
             target: Duration::from_millis(25),
             rate: 1_000.0,
         };
-        let mut test = WindowTest::begin(Instant::ORIGIN, &view, 0.75);
+        let mut test = WindowTrial::begin(Instant::ORIGIN, &view, 0.75);
         let mut left = |ms| {
             test.follow(Instant::from_millis(ms), &view);
             test.left()

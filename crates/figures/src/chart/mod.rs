@@ -1,7 +1,11 @@
 //! A chart as a value: its content, not its look.
 
+pub(crate) mod draw;
+#[cfg(feature = "png")]
+pub(crate) mod png;
+
+use self::draw::Look;
 use crate::axis::Axis;
-use crate::draw::{self, Look};
 use crate::series::{Marker, Series};
 use crate::theme::Theme;
 
@@ -127,11 +131,7 @@ impl Chart {
     ///
     /// See [`PngError`](crate::PngError).
     #[cfg(feature = "png")]
-    pub fn to_png(
-        &self,
-        width: u32,
-        fonts: &crate::png::Fonts,
-    ) -> Result<Vec<u8>, crate::png::PngError> {
-        crate::png::png(self, width, fonts)
+    pub fn to_png(&self, width: u32, fonts: &png::Fonts) -> Result<Vec<u8>, png::PngError> {
+        png::png(self, width, fonts)
     }
 }

@@ -3,14 +3,14 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::rivals::PathView;
-use super::window_test::{Answer, WindowTest};
+use super::window_trial::{Answer, WindowTrial};
 
 /// Tells a path that has become longer from a queue, by how the round trip answers to the window.
 ///
 /// The law of a sender alone lowers its window while the round trip is long. When it has lowered it
 /// noticeably, a test shows whether a part of the queue is the sender's own.
 #[derive(Debug)]
-pub(super) struct PathTest {
+pub(super) struct PathTrial {
     /// The rate that the window carried before the round trip rose, packets per second: its
     /// largest value since the queue was last short for [`SHORT`] round trips.
     reference_rate: f64,
@@ -20,7 +20,7 @@ pub(super) struct PathTest {
     low_since: Option<Instant>,
     /// The highest arrival rate, packets per second.
     highest_rate: f64,
-    test: Option<WindowTest>,
+    test: Option<WindowTrial>,
     next_test: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ const BETWEEN_TESTS: Duration = Duration::from_secs(3);
 /// does not answer to a small share of a link either.
 const LARGE_SHARE: f64 = 0.5;
 
-impl PathTest {
+impl PathTrial {
     pub(super) const fn new() -> Self {
         Self {
             reference_rate: 0.0,
@@ -78,7 +78,7 @@ impl PathTest {
         let is_low = held(&mut self.low_since, now, is_low, rtt * LOW);
         let can_tell = path.rate >= LARGE_SHARE * self.highest_rate;
         if is_low && can_tell && self.next_test.is_none_or(|at| now >= at) {
-            self.test = Some(WindowTest::begin(now, path, LEFT));
+            self.test = Some(WindowTrial::begin(now, path, LEFT));
         }
         false
     }
@@ -95,7 +95,7 @@ impl PathTest {
 
     /// The share of the window that a test leaves, while one is under way.
     pub(super) fn left(&self) -> Option<f64> {
-        self.test.as_ref().map(WindowTest::left)
+        self.test.as_ref().map(WindowTrial::left)
     }
 
     /// The rate that the window would carry before the round trip rose, packets per second.
@@ -133,7 +133,7 @@ mod tests {
     /// trip, milliseconds, and its arrivals follow from the part of its window that it uses and the
     /// time; it lowers its window to `lowered` of the first one after a second.
     fn found(lowered: f64, path: impl Fn(f64, u64) -> (f64, f64)) -> Option<u64> {
-        let mut tests = PathTest::new();
+        let mut tests = PathTrial::new();
         (0..10_000).step_by(10).find(|&ms| {
             let window = if ms < 1_000 { WINDOW } else { lowered * WINDOW };
             let (rtt, rate) = path(window * tests.left().unwrap_or(1.0), ms);
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_window_that_was_too_large_is_no_reason_for_a_test() {
         let view = PathView { base: MS(100), queue: MS(6), target: MS(12), rate: 1_000.0 };
-        let mut tests = PathTest::new();
+        let mut tests = PathTrial::new();
         let mut are_tested = |window, from| {
             (from..from + 3_000).step_by(10).any(|ms| {
                 let sender = Sender { window, is_used: true };
