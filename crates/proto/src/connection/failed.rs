@@ -11,12 +11,12 @@ pub(super) struct Failed {
     reason: CloseReason,
     /// The peer's socket, if the peer may have established the connection.
     half_open_peer: Option<SocketId>,
-    refusal: Option<Refusal>,
+    refusal: Option<RefusedHandshake>,
 }
 
 /// A handshake that ends the attempt for the peer as well.
 #[derive(Debug)]
-struct Refusal {
+struct RefusedHandshake {
     handshake: Box<Handshake>,
     dest: SocketId,
     /// Copies that are still to be sent.
@@ -33,7 +33,7 @@ impl Failed {
     /// This end refuses the peer, by `handshake`.
     pub(super) fn refused(reason: RejectReason, handshake: Box<Handshake>) -> Self {
         let dest = handshake.socket_id;
-        let refusal = Some(Refusal { handshake, dest, due: 1 });
+        let refusal = Some(RefusedHandshake { handshake, dest, due: 1 });
         Self { refusal, ..Self::new(CloseReason::Incompatible(reason), None) }
     }
 
@@ -44,7 +44,7 @@ impl Failed {
         half_open_peer: Option<SocketId>,
         withdrawal: Option<Box<Handshake>>,
     ) -> Self {
-        let refusal = withdrawal.map(|handshake| Refusal {
+        let refusal = withdrawal.map(|handshake| RefusedHandshake {
             handshake,
             dest: SocketId::LISTENER,
             due: SHUTDOWNS,

@@ -17,11 +17,11 @@ const REMEMBERED: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) state: KeyState,
-    keys: Option<Box<Keys>>,
+    keys: Option<Box<OpeningKeys>>,
 }
 
 #[derive(Debug)]
-struct Keys {
+struct OpeningKeys {
     suite: Suite,
     even: Option<PacketCipher>,
     odd: Option<PacketCipher>,
@@ -50,7 +50,7 @@ impl Opening {
     /// Packets are encrypted with `keys`, which came in `message`.
     pub(crate) fn new(suite: Suite, keys: &KeySet, message: KeyMessage) -> Self {
         let messages = VecDeque::from([message]);
-        let mut opening = Keys { suite, even: None, odd: None, messages };
+        let mut opening = OpeningKeys { suite, even: None, odd: None, messages };
         opening.install(keys);
         Self { state: KeyState::Secured, keys: Some(Box::new(opening)) }
     }
@@ -107,7 +107,7 @@ impl Opening {
     }
 }
 
-impl Keys {
+impl OpeningKeys {
     fn install(&mut self, set: &KeySet) {
         for (parity, key) in set.iter() {
             let cipher = Some(self.suite.cipher(key));

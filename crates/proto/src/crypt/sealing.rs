@@ -26,11 +26,11 @@ const LONGEST_REPEAT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Sealing {
     pub(crate) state: KeyState,
-    keys: Option<Box<Keys>>,
+    keys: Option<Box<SealingKeys>>,
 }
 
 #[derive(Debug)]
-struct Keys {
+struct SealingKeys {
     suite: Suite,
     chance: Chance,
     /// The oldest first; the last one is in use.
@@ -91,7 +91,7 @@ impl Sealing {
         let announce = refresh - u64::from(config.effective_key_pre_announce());
         let parity = Parity::Even;
         let generations = VecDeque::from([Generation { first, parity, key, cipher }]);
-        let keys = Keys {
+        let keys = SealingKeys {
             suite,
             chance,
             generations,
@@ -180,7 +180,7 @@ impl Sealing {
     }
 }
 
-impl Keys {
+impl SealingKeys {
     /// The key of packet `seq`: the newest whose packets begin no later.
     fn generation(&self, seq: SeqNo) -> &Generation {
         let newest =

@@ -58,11 +58,11 @@ pub(crate) enum Layout {
 pub(crate) struct FilterConfig {
     /// The text as it was given: both ends of a rendezvous must give the same.
     text: String,
-    keys: Keys,
+    keys: FilterKeys,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Keys {
+struct FilterKeys {
     cols: Option<u32>,
     rows: Option<i32>,
     layout: Option<Layout>,
@@ -91,8 +91,8 @@ impl FilterConfig {
         if parts.next() != Some("fec") {
             return Err(flaw(text, FORM));
         }
-        let parts: Vec<_> = parts.map(Part::read).collect::<Result<_, _>>()?;
-        let mut keys = Keys::default();
+        let parts: Vec<_> = parts.map(FilterPart::read).collect::<Result<_, _>>()?;
+        let mut keys = FilterKeys::default();
         for (index, part) in parts.iter().enumerate() {
             // As in libsrt: a key without a value is left out, and of two values the later counts.
             let is_replaced =
@@ -140,22 +140,22 @@ impl FilterConfig {
 
 /// A part of a text, such as `cols:10`.
 #[derive(Clone, Copy, Debug)]
-struct Part<'a> {
+struct FilterPart<'a> {
     text: &'a str,
     key: &'a str,
     value: &'a str,
 }
 
-impl<'a> Part<'a> {
+impl<'a> FilterPart<'a> {
     fn read(text: &'a str) -> Result<Self, ConfigError> {
         let (key, value) = text.split_once(':').ok_or_else(|| flaw(text, FORM))?;
         Ok(Self { text, key, value })
     }
 }
 
-impl Keys {
-    fn set(&mut self, part: &Part<'_>) -> Result<(), ConfigError> {
-        let Part { text, key, value } = *part;
+impl FilterKeys {
+    fn set(&mut self, part: &FilterPart<'_>) -> Result<(), ConfigError> {
+        let FilterPart { text, key, value } = *part;
         match key {
             "cols" => {
                 let cols = number(value).filter(|cols| *cols >= 2);

@@ -14,13 +14,13 @@ pub(super) struct Grid {
 
 /// The packets that one parity packet covers: `count` positions from `first`, `step` apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Group {
+pub(super) struct ParityGroup {
     pub(super) first: u64,
     step: u64,
     count: u64,
 }
 
-impl Group {
+impl ParityGroup {
     pub(super) const fn last(&self) -> u64 {
         self.first + (self.count - 1) * self.step
     }
@@ -73,21 +73,21 @@ impl Grid {
     }
 
     /// The row of the packet; `None` if rows are not protected.
-    pub(super) fn row(&self, position: u64) -> Option<Group> {
+    pub(super) fn row(&self, position: u64) -> Option<ParityGroup> {
         let first = self.line(position) * self.cols;
-        self.protects_rows.then_some(Group { first, step: 1, count: self.cols })
+        self.protects_rows.then_some(ParityGroup { first, step: 1, count: self.cols })
     }
 
     /// The column group of the packet; `None` if columns are not protected, and for the first
     /// packets of the stream, which are before the first group of their column.
-    pub(super) fn column(&self, position: u64) -> Option<Group> {
+    pub(super) fn column(&self, position: u64) -> Option<ParityGroup> {
         if !self.protects_columns() {
             return None;
         }
         let (line, col) = (self.line(position), self.col(position));
         let below = line.checked_sub(self.first_line(col))?;
         let first = (line - below % self.rows) * self.cols + col;
-        Some(Group { first, step: self.cols, count: self.rows })
+        Some(ParityGroup { first, step: self.cols, count: self.rows })
     }
 
     /// The line in which the last parity packet that covers the packet is sent.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use punctual_wire::{DataHeader, MsgNo, Position, SeqNo};
 
-use super::grid::{Grid, Group};
+use super::grid::{Grid, ParityGroup};
 use super::parity::{Cover, Parity};
 use super::{Findings, ReceiveFilter};
 
@@ -165,7 +165,7 @@ impl FecReceiver {
 
     /// Rebuilds the only missing packet of the group, if the parity packet is there. Returns its
     /// position. The parity packet of a complete group is dropped.
-    fn solve(&mut self, group: &Group, findings: &mut Findings) -> Option<u64> {
+    fn solve(&mut self, group: &ParityGroup, findings: &mut Findings) -> Option<u64> {
         let waiting = if group.is_row() { &self.rows } else { &self.columns };
         if !waiting.contains_key(&group.last()) {
             return None;
@@ -335,7 +335,7 @@ impl FecReceiver {
     }
 
     /// The group that a parity packet covers; `None` if no such group ends at the position.
-    fn group_of(&self, position: u64, cover: Cover) -> Option<Group> {
+    fn group_of(&self, position: u64, cover: Cover) -> Option<ParityGroup> {
         let group = match cover {
             Cover::Row => self.grid.row(position),
             Cover::Column(col) if self.grid.col(position) == u64::from(col) => {

@@ -1,7 +1,7 @@
 use punctual_wire::{DataHeader, MsgNo, Position, SeqNo};
 
 use super::SendFilter;
-use super::grid::{Grid, Group};
+use super::grid::{Grid, ParityGroup};
 use super::parity::{Cover, Sum};
 
 /// Adds up the originals, and makes a parity packet of each complete group.
@@ -33,7 +33,7 @@ struct Collected {
 impl Collected {
     /// Adds a packet. Returns whether the group is complete now. A group with a number that was
     /// never sent, because its message was given up, never is.
-    fn add(&mut self, group: &Group, header: &DataHeader, payload: &[u8]) -> bool {
+    fn add(&mut self, group: &ParityGroup, header: &DataHeader, payload: &[u8]) -> bool {
         if self.first != group.first || self.members == 0 {
             self.first = group.first;
             self.members = 0;

@@ -12,7 +12,7 @@ use crate::event::Message;
 /// it. When all messages that are due have been handed in, a number without a message is lost.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
-    next: Option<Place>,
+    next: Option<LinkPlace>,
     /// The position of `next` in the stream, which does not wrap.
     place: i64,
     waiting: BTreeMap<i64, Message>,
@@ -21,14 +21,14 @@ pub(super) struct Merger {
 
 /// The number that determines the position of a message in the stream.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum LinkPlace {
     /// A sequence number, which all links share.
     Packet(SeqNo),
     /// A message number, where each link has its own sequence numbers.
     Message(MsgNo),
 }
 
-impl Place {
+impl LinkPlace {
     /// The distance from this place to the message; negative if the message is before it.
     fn ahead(self, message: &Message) -> i64 {
         match self {
@@ -60,19 +60,19 @@ pub(super) struct Received {
 impl Merger {
     /// Sets the first sequence number of the stream.
     pub(super) const fn start_at(&mut self, seq: SeqNo) {
-        self.next = Some(Place::Packet(seq));
+        self.next = Some(LinkPlace::Packet(seq));
     }
 
     /// Sets the first message number of a stream whose links have their own sequence numbers.
     pub(super) const fn start_at_message(&mut self, msgno: MsgNo) {
-        self.next = Some(Place::Message(msgno));
+        self.next = Some(LinkPlace::Message(msgno));
     }
 
     /// The next sequence number to be delivered; `None` before the stream begins, and where links
     /// have their own sequence numbers.
     pub(super) const fn next(&self) -> Option<SeqNo> {
         match self.next {
-            Some(Place::Packet(seq)) => Some(seq),
+            Some(LinkPlace::Packet(seq)) => Some(seq),
             _ => None,
         }
     }
@@ -88,7 +88,7 @@ impl Merger {
 
     /// Takes in a message of a link. Returns `false` if it is a copy or too late.
     pub(super) fn insert(&mut self, message: Message) -> bool {
-        let next = *self.next.get_or_insert(Place::Packet(message.seq));
+        let next = *self.next.get_or_insert(LinkPlace::Packet(message.seq));
         let place = self.place + next.ahead(&message);
         if place < self.place || self.waiting.contains_key(&place) {
             self.counts.copies += 1;

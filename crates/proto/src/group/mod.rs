@@ -71,7 +71,7 @@ pub struct Group {
     merger: Merger,
     drift: SharedDrift,
     actions: Actions,
-    counts: Counts,
+    counts: GroupCounts,
 }
 
 /// The number of messages from `b` to `a` around the wrap; negative if `a` is before `b`.
@@ -83,7 +83,7 @@ fn message_distance(a: MsgNo, b: MsgNo) -> i64 {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct GroupCounts {
     sent: u64,
     bytes_sent: u64,
     /// Bytes of the headers of a packet on the path of the first link.
@@ -113,7 +113,7 @@ impl Group {
             merger: Merger::default(),
             drift: SharedDrift::default(),
             actions: Actions::new(),
-            counts: Counts::default(),
+            counts: GroupCounts::default(),
         }
     }
 

@@ -69,12 +69,12 @@ pub struct GroupDriver<L> {
     /// All messages that were due on the links by this time have been handed to the group.
     collected: Instant,
     drained: VecDeque<DrainedLink<L>>,
-    closing: Closing,
+    closing: GroupClosing,
 }
 
 /// How far the end of a stream is.
 #[derive(Clone, Copy, Debug)]
-enum Closing {
+enum GroupClosing {
     /// It was not asked for.
     No,
     /// The links stay open until the peer has every message, until then at most.
@@ -113,7 +113,7 @@ impl<L> GroupDriver<L> {
             links: BTreeMap::new(),
             collected: Instant::ORIGIN,
             drained: VecDeque::new(),
-            closing: Closing::No,
+            closing: GroupClosing::No,
         }
     }
 
@@ -213,14 +213,14 @@ impl<L> GroupDriver<L> {
     /// with the linger of its connection, or at once if the time is over.
     pub fn close(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>, until: Instant) {
         self.closing = match self.closing {
-            Closing::No => Closing::Until(until),
-            Closing::Until(before) => Closing::Until(before.min(until)),
-            Closing::Done => {
+            GroupClosing::No => GroupClosing::Until(until),
+            GroupClosing::Until(before) => GroupClosing::Until(before.min(until)),
+            GroupClosing::Done => {
                 // The links may still be waiting for the peer to play the end of the stream.
                 if endpoints.now() >= until {
                     self.close_links(endpoints, false);
                 }
-                Closing::Done
+                GroupClosing::Done
             }
         };
         self.update(endpoints);
@@ -228,7 +228,7 @@ impl<L> GroupDriver<L> {
 
     /// Whether [`close`](Self::close) has closed the links: the group has nothing left to do.
     pub const fn is_closed(&self) -> bool {
-        matches!(self.closing, Closing::Done)
+        matches!(self.closing, GroupClosing::Done)
     }
 
     /// Passes the status of the links to the group, lets it do what is due, and carries out its
@@ -257,12 +257,12 @@ impl<L> GroupDriver<L> {
     /// Closes the links if the stream is to end, and the group has nothing left to send over
     /// another link or the time is over.
     fn advance_closing(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
-        let Closing::Until(until) = self.closing else { return };
+        let GroupClosing::Until(until) = self.closing else { return };
         let in_time = endpoints.now() < until;
         if in_time && !self.group.is_flushed() {
             return;
         }
-        self.closing = Closing::Done;
+        self.closing = GroupClosing::Done;
         self.close_links(endpoints, in_time);
     }
 
@@ -285,7 +285,7 @@ impl<L> GroupDriver<L> {
         payload: Bytes,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        if !matches!(self.closing, Closing::No) {
+        if !matches!(self.closing, GroupClosing::No) {
             return Err(SendError::NotConnected);
         }
         self.update(endpoints);
@@ -347,8 +347,8 @@ impl<L> GroupDriver<L> {
     /// if no timer runs.
     pub fn next_update(&self) -> Option<Instant> {
         let close = match self.closing {
-            Closing::Until(until) => Some(until),
-            Closing::No | Closing::Done => None,
+            GroupClosing::Until(until) => Some(until),
+            GroupClosing::No | GroupClosing::Done => None,
         };
         self.group.poll_timeout().into_iter().chain(close).min()
     }

@@ -21,20 +21,20 @@ const UDT_DATAGRAM: u16 = 2;
 pub(crate) struct Caller {
     socket_id: SocketId,
     isn: SeqNo,
-    phase: Phase,
+    phase: CallPhase,
     chance: Chance,
     membership: Option<Box<Membership>>,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum CallPhase {
     Induction(Requests),
     Conclusion { cookie: u32, offer: Box<Offer> },
 }
 
 impl Caller {
     pub(crate) fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
-        let phase = Phase::Induction(Requests::default());
+        let phase = CallPhase::Induction(Requests::default());
         Self { socket_id, isn, phase, chance, membership: None }
     }
 
@@ -52,24 +52,26 @@ impl Caller {
     /// The request to be sent or repeated now.
     pub(crate) fn request(&mut self, now: Instant, config: &Config, path: &Path) -> Handshake {
         let mark = match &mut self.phase {
-            Phase::Induction(requests) => requests.send(now),
-            Phase::Conclusion { .. } => 0,
+            CallPhase::Induction(requests) => requests.send(now),
+            CallPhase::Conclusion { .. } => 0,
         };
         match &self.phase {
-            Phase::Induction(_) => self.induction(mark, config, path),
-            Phase::Conclusion { cookie, offer } => self.conclusion(*cookie, offer, config, path),
+            CallPhase::Induction(_) => self.induction(mark, config, path),
+            CallPhase::Conclusion { cookie, offer } => {
+                self.conclusion(*cookie, offer, config, path)
+            }
         }
     }
 
     /// Whether the listener has answered the induction.
     pub(crate) const fn is_induced(&self) -> bool {
-        matches!(self.phase, Phase::Conclusion { .. })
+        matches!(self.phase, CallPhase::Conclusion { .. })
     }
 
     /// The rejection that informs the listener that this end has given up; `None` if the listener
     /// cannot have seen a conclusion.
     pub(crate) fn withdrawal(&self, config: &Config, path: &Path) -> Option<Box<Handshake>> {
-        let Phase::Conclusion { cookie, .. } = self.phase else { return None };
+        let CallPhase::Conclusion { cookie, .. } = self.phase else { return None };
         Some(Box::new(Handshake {
             version: 5,
             extension_field: 0,
@@ -92,14 +94,14 @@ impl Caller {
             (_, HandshakeRequest::Rejection(reason)) => {
                 Step::Failed(CloseReason::Rejected(reason), None)
             }
-            (Phase::Induction(requests), HandshakeRequest::Induction) => {
+            (CallPhase::Induction(requests), HandshakeRequest::Induction) => {
                 let mark = wire_window(config).checked_sub(answer.flow_window);
                 let rtt = requests.round_trip(now, mark);
                 self.induced(answer, config, rtt.map_or(Repetition::EARLY, Repetition::after))
             }
             // The answer to a repeated induction. The cookie of the first one is still valid.
-            (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
-            (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
+            (CallPhase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
+            (CallPhase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
                 let fixed = FixedPart::new(
                     answer,
@@ -132,7 +134,7 @@ impl Caller {
         if let Some(membership) = self.membership() {
             offer.join(membership.extension);
         }
-        self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
+        self.phase = CallPhase::Conclusion { cookie: answer.cookie, offer };
         Step::Request(Some(pace))
     }
 

@@ -11,8 +11,8 @@ use punctual_crypto::{KekCache, KeyLength};
 use punctual_units::Instant;
 use punctual_wire::{Handshake, HandshakeRequest, RejectReason, SeqNo, SocketId, Timestamp};
 
-use self::Received::{Agreement, Bare, Traffic, Wave, WithTerms};
-use self::State::{Attention, Connected, Fine, Initiated, Waving};
+use self::ReceivedHandshake::{Agreement, Bare, Traffic, Wave, WithTerms};
+use self::RendezvousState::{Attention, Connected, Fine, Initiated, Waving};
 use super::amplification_limit::{AmplificationLimit, SendTime};
 use super::keys::KeyTools;
 use super::listener::rejection;
@@ -30,7 +30,7 @@ pub(crate) const TIMEOUT_FACTOR: u32 = 10;
 
 /// The state of a rendezvous (draft section 4.3.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum State {
+enum RendezvousState {
     /// Nothing was received from the peer yet.
     Waving,
     /// A wave-a-hand request came from the peer.
@@ -45,7 +45,7 @@ enum State {
 
 /// A packet from the peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Received {
+enum ReceivedHandshake {
     Wave,
     /// A conclusion without HSREQ or HSRSP.
     Bare,
@@ -79,7 +79,7 @@ enum Reply {
 /// An initiator needs the answer to its offer, since it does not know the agreed latency without
 /// it. So where libsrt accepts an agreement alone, this end repeats its offer.
 #[rustfmt::skip]
-const fn react(state: State, received: Received) -> (Reaction, Reaction) {
+const fn react(state: RendezvousState, received: ReceivedHandshake) -> (Reaction, Reaction) {
     match (state, received) {
         //                          the initiator                      the responder
         (Waving,    Wave)      => (to(Attention, Reply::Terms),     to(Attention, Reply::Bare)),
@@ -103,9 +103,9 @@ const fn react(state: State, received: Received) -> (Reaction, Reaction) {
 }
 
 /// The next state and the reply.
-type Reaction = Option<(State, Reply)>;
+type Reaction = Option<(RendezvousState, Reply)>;
 
-const fn to(state: State, reply: Reply) -> Reaction {
+const fn to(state: RendezvousState, reply: Reply) -> Reaction {
     Some((state, reply))
 }
 
@@ -128,11 +128,11 @@ pub(crate) struct Rendezvous {
     socket_id: SocketId,
     isn: SeqNo,
     cookie: u32,
-    state: State,
+    state: RendezvousState,
     /// The handshake that is repeated.
     reply: Reply,
     /// The peer; `None` before its first handshake.
-    peer: Option<Peer>,
+    peer: Option<RendezvousPeer>,
     /// When its first handshake was processed.
     peer_since: Option<Instant>,
     amplification_limit: AmplificationLimit,
@@ -140,20 +140,20 @@ pub(crate) struct Rendezvous {
 }
 
 #[derive(Debug)]
-struct Peer {
+struct RendezvousPeer {
     socket_id: SocketId,
-    role: Role,
+    role: RendezvousRole,
 }
 
 #[derive(Debug)]
-enum Role {
+enum RendezvousRole {
     Initiator(Box<Offer>),
-    Responder(Option<Box<Answer>>),
+    Responder(Option<Box<RendezvousAnswer>>),
 }
 
 /// The responder's answer to the offer.
 #[derive(Debug)]
-struct Answer {
+struct RendezvousAnswer {
     blocks: Blocks,
     /// Taken out when the connection is established.
     negotiated: Option<Box<Negotiated>>,
@@ -196,15 +196,15 @@ impl Rendezvous {
         let Some(peer) = &self.peer else { return (handshake, SocketId::LISTENER) };
         if self.reply == Reply::Terms {
             match &peer.role {
-                Role::Initiator(offer) => {
+                RendezvousRole::Initiator(offer) => {
                     offer.blocks.write(&mut handshake);
                     handshake.encryption = offer.encryption();
                 }
-                Role::Responder(Some(answer)) => {
+                RendezvousRole::Responder(Some(answer)) => {
                     answer.blocks.write(&mut handshake);
                     handshake.encryption = answer.encryption;
                 }
-                Role::Responder(None) => {}
+                RendezvousRole::Responder(None) => {}
             }
         }
         (handshake, peer.socket_id)
@@ -256,15 +256,16 @@ impl Rendezvous {
 
     /// The peer's socket ID if the peer may consider the connection established.
     pub(crate) fn half_open_peer(&self) -> Option<SocketId> {
-        let accepted = |peer: &&Peer| matches!(peer.role, Role::Responder(Some(_)));
+        let accepted =
+            |peer: &&RendezvousPeer| matches!(peer.role, RendezvousRole::Responder(Some(_)));
         self.peer.as_ref().filter(accepted).map(|peer| peer.socket_id)
     }
 
-    fn reaction(&self, received: Received) -> Option<(State, Reply)> {
+    fn reaction(&self, received: ReceivedHandshake) -> Option<(RendezvousState, Reply)> {
         let (initiator, responder) = react(self.state, received);
         match self.peer.as_ref()?.role {
-            Role::Initiator(_) => initiator,
-            Role::Responder(_) => responder,
+            RendezvousRole::Initiator(_) => initiator,
+            RendezvousRole::Responder(_) => responder,
         }
     }
 
@@ -274,7 +275,7 @@ impl Rendezvous {
         &mut self,
         now: Instant,
         handshake: &Handshake,
-        received: Received,
+        received: ReceivedHandshake,
         config: &Config,
     ) -> Result<(), Step> {
         if self.peer.as_ref().is_some_and(|peer| peer.socket_id == handshake.socket_id) {
@@ -299,21 +300,21 @@ impl Rendezvous {
             Some(true) => {
                 let peers = KeyLength::from_field(handshake.encryption);
                 let length = config.key_length().or(peers);
-                Role::Initiator(Box::new(Offer::new(config, length, &mut self.chance)))
+                RendezvousRole::Initiator(Box::new(Offer::new(config, length, &mut self.chance)))
             }
-            Some(false) => Role::Responder(None),
+            Some(false) => RendezvousRole::Responder(None),
             None => return Err(refused(handshake, RejectReason::RENDEZVOUS_COOKIE)),
         };
         (self.state, self.reply) = (Waving, Reply::Wave);
         self.peer_since = Some(now);
-        self.peer = Some(Peer { socket_id: handshake.socket_id, role });
+        self.peer = Some(RendezvousPeer { socket_id: handshake.socket_id, role });
         Ok(())
     }
 
     /// Handles an offer or an answer. Returns the terms if this end becomes established by it.
     fn take_terms(
         &mut self,
-        next: State,
+        next: RendezvousState,
         blocks: Blocks,
         handshake: &Handshake,
         base: TimeBase,
@@ -331,16 +332,16 @@ impl Rendezvous {
             )
         };
         match self.peer.as_mut().map(|peer| &mut peer.role) {
-            Some(Role::Initiator(offer)) if next == Connected => {
+            Some(RendezvousRole::Initiator(offer)) if next == Connected => {
                 Ok(Some(Box::new(offer.conclude(&blocks, fixed, config)?)))
             }
-            Some(Role::Responder(Some(answer))) => {
+            Some(RendezvousRole::Responder(Some(answer))) => {
                 if let Some(negotiated) = &mut answer.negotiated {
                     negotiated.fixed.base.refine(base.arrival, base.timestamp);
                 }
                 Ok(None)
             }
-            Some(Role::Responder(place @ None)) => {
+            Some(RendezvousRole::Responder(place @ None)) => {
                 // Neither end is a listener, which could complete the other's filter.
                 let own = config.packet_filter();
                 if blocks.filter.as_deref().is_some_and(|peer| !own.is_empty() && peer != own) {
@@ -355,16 +356,16 @@ impl Rendezvous {
                 let (blocks, negotiated) = request.accept(fixed, config, &mut tools)?;
                 let encryption = negotiated.cipher().map_or(0, |(_, length)| length.field());
                 let negotiated = Some(Box::new(negotiated));
-                *place = Some(Box::new(Answer { blocks, negotiated, encryption }));
+                *place = Some(Box::new(RendezvousAnswer { blocks, negotiated, encryption }));
                 Ok(None)
             }
-            Some(Role::Initiator(_)) | None => Ok(None),
+            Some(RendezvousRole::Initiator(_)) | None => Ok(None),
         }
     }
 
     fn enter(
         &mut self,
-        state: State,
+        state: RendezvousState,
         reply: Reply,
         concluded: Option<Box<Negotiated>>,
         config: &Config,
@@ -383,8 +384,8 @@ impl Rendezvous {
             };
         }
         let answered = self.peer.as_mut().and_then(|peer| match &mut peer.role {
-            Role::Responder(Some(answer)) => answer.negotiated.take(),
-            Role::Responder(None) | Role::Initiator(_) => None,
+            RendezvousRole::Responder(Some(answer)) => answer.negotiated.take(),
+            RendezvousRole::Responder(None) | RendezvousRole::Initiator(_) => None,
         });
         let Some(negotiated) = concluded.or(answered) else { return Step::Ignore };
         self.reply = Reply::Agreement;

@@ -54,7 +54,7 @@ pub(crate) struct DelayControl {
     pipe: Pipe,
     queue: QueueDelay,
     arrivals: ArrivalRate,
-    phase: Phase,
+    phase: DelayPhase,
     rivals: Rivals,
     path_trial: PathTrial,
     drain: Drain,
@@ -69,7 +69,7 @@ pub(crate) struct DelayControl {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum DelayPhase {
     Start(SlowStart),
     Solo(Growth),
     Competing(Competing),
@@ -110,7 +110,7 @@ impl DelayControl {
             pipe: Pipe::default(),
             queue: QueueDelay::default(),
             arrivals: ArrivalRate::default(),
-            phase: Phase::Start(SlowStart::new()),
+            phase: DelayPhase::Start(SlowStart::new()),
             rivals: Rivals::new(),
             path_trial: PathTrial::new(),
             drain: Drain::default(),
@@ -144,7 +144,7 @@ impl DelayControl {
         let before = self.pipe.arrived();
         self.pipe.report(total);
         let (new, solo) = (self.pipe.arrived() - before, self.solo());
-        let Phase::Start(start) = &mut self.phase else { return };
+        let DelayPhase::Start(start) = &mut self.phase else { return };
         let Some(began) = self.pipe.oldest_sent() else { return };
         let rtt = start.reported(now, began);
         let full = solo.full_window(f64::from(path.capacity), rtt);
@@ -165,7 +165,7 @@ impl DelayControl {
         self.pipe.bound(now, self.queue.base(), self.contact.longest_in_network());
         self.deepest_queue.update(now, self.queue.delay());
         let new = self.pipe.arrived() - before;
-        if let Phase::Start(start) = &mut self.phase {
+        if let DelayPhase::Start(start) = &mut self.phase {
             start.arrived(new);
         }
         let waits = self.follow_capacity(now, path);
@@ -180,23 +180,23 @@ impl DelayControl {
         let base_fall = self.queue.take_fall();
         self.look_for_bbr(now, &path);
         match self.phase {
-            Phase::Start(_) => self.follow_start(now, &path, is_used, new),
-            Phase::Solo(_) => {
+            DelayPhase::Start(_) => self.follow_start(now, &path, is_used, new),
+            DelayPhase::Solo(_) => {
                 // Over a path that has become shorter, the rate stays.
                 self.window *= base_fall;
                 self.follow_solo(now, elapsed, &path, is_used);
             }
-            Phase::Competing(_) => self.follow_competing(now, &path, is_used),
-            Phase::Holding(_) => self.follow_holding(now, &path, is_used),
+            DelayPhase::Competing(_) => self.follow_competing(now, &path, is_used),
+            DelayPhase::Holding(_) => self.follow_holding(now, &path, is_used),
         }
         self.window = self.window.max(LEAST_WINDOW);
     }
 
     fn follow_start(&mut self, now: Instant, path: &PathView, is_used: bool, new: u64) {
-        let Phase::Start(start) = &mut self.phase else { return };
+        let DelayPhase::Start(start) = &mut self.phase else { return };
         if start.ends(now, path.base, path.queue, path.rate, is_used) {
             self.window = self.full_window(path);
-            self.phase = Phase::Solo(Growth::after_queue(now, path.base));
+            self.phase = DelayPhase::Solo(Growth::after_queue(now, path.base));
         } else if is_used {
             self.window += start.growth() * new as f64;
         }
@@ -208,11 +208,11 @@ impl DelayControl {
         let (base, arrived) = (self.queue.base(), self.pipe.arrived());
         let (arriving, solo) = (self.arrivals.per_second(), self.solo());
         let full = |rate| solo.full_window(rate, base);
-        let Phase::Start(start) = &mut self.phase else { return false };
+        let DelayPhase::Start(start) = &mut self.phase else { return false };
         match start.capacity().follow(now, base, path.capacity, arrived, arriving) {
             Capacity::Steady(rate) if self.window >= full(rate) => {
                 self.window = self.window.min(full(rate.max(arriving)));
-                self.phase = Phase::Solo(Growth::after_capacity(now, base));
+                self.phase = DelayPhase::Solo(Growth::after_capacity(now, base));
                 false
             }
             Capacity::Moving(rate) if self.window >= full(rate) => {
@@ -228,7 +228,7 @@ impl DelayControl {
     }
 
     fn follow_solo(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
-        let Phase::Solo(growth) = &self.phase else { return };
+        let DelayPhase::Solo(growth) = &self.phase else { return };
         if growth.settles(now) {
             self.window = self.window.max(self.full_window(path));
         }
@@ -242,7 +242,7 @@ impl DelayControl {
         self.largest_window = self.largest_window.max(self.window);
         if self.limits.competes() && self.rivals.appear(now, path, self.window) {
             let (most, shares) = (self.largest_window, self.limits.shares());
-            self.phase = Phase::Competing(Competing::new(now, self.window, most, shares));
+            self.phase = DelayPhase::Competing(Competing::new(now, self.window, most, shares));
         }
     }
 
@@ -262,7 +262,7 @@ impl DelayControl {
     /// Moves the window by the law of a sender that is alone.
     fn follow_law(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
         let solo = self.solo();
-        let Phase::Solo(growth) = &mut self.phase else { return };
+        let DelayPhase::Solo(growth) = &mut self.phase else { return };
         growth.follow(now, path.round_trip(), path.queue, solo.own_delay(path.rate));
         let own = growth.accelerate(solo.own_queue(path.rate), self.window);
         let next = solo.follow(self.window, elapsed, path.base, path.queue, own);
@@ -281,7 +281,7 @@ impl DelayControl {
     }
 
     fn follow_competing(&mut self, now: Instant, path: &PathView, is_used: bool) {
-        let Phase::Competing(competing) = &mut self.phase else { return };
+        let DelayPhase::Competing(competing) = &mut self.phase else { return };
         if is_used {
             self.window = competing.window(now, path.round_trip());
         }
@@ -294,15 +294,16 @@ impl DelayControl {
     }
 
     fn look_for_bbr(&mut self, now: Instant, path: &PathView) {
-        let competes = matches!(self.phase, Phase::Competing(_));
+        let competes = matches!(self.phase, DelayPhase::Competing(_));
         let appears = self.limits.competes() && self.rivals.bbr_appears(now, path, competes);
-        if appears && (competes || matches!(self.phase, Phase::Solo(_))) {
-            self.phase = Phase::Holding(Holding::new(now, path.rate, self.rivals.highest_rate()));
+        if appears && (competes || matches!(self.phase, DelayPhase::Solo(_))) {
+            self.phase =
+                DelayPhase::Holding(Holding::new(now, path.rate, self.rivals.highest_rate()));
         }
     }
 
     fn follow_holding(&mut self, now: Instant, path: &PathView, is_used: bool) {
-        let Phase::Holding(holding) = &mut self.phase else { return };
+        let DelayPhase::Holding(holding) = &mut self.phase else { return };
         holding.follow(now, path, self.pipe.packets(), is_used);
         self.window = holding.window(path.base);
         let is_alone = holding.is_alone();
@@ -316,7 +317,7 @@ impl DelayControl {
     fn be_alone(&mut self) {
         self.largest_window = self.window;
         self.path_trial = PathTrial::new();
-        self.phase = Phase::Solo(Growth::new());
+        self.phase = DelayPhase::Solo(Growth::new());
     }
 
     /// The window that fills the path at its present rate, with the sender's own queue.
@@ -327,12 +328,12 @@ impl DelayControl {
     /// The window that applies now.
     fn effective_window(&self) -> f64 {
         let share = match self.phase {
-            Phase::Competing(_) => self.rivals.left(),
-            Phase::Solo(_) => {
+            DelayPhase::Competing(_) => self.rivals.left(),
+            DelayPhase::Solo(_) => {
                 let drain = || self.drain.share(self.queue.base(), self.queue.delay());
                 self.path_trial.left().or_else(drain)
             }
-            Phase::Start(_) | Phase::Holding(_) => None,
+            DelayPhase::Start(_) | DelayPhase::Holding(_) => None,
         };
         share.map_or(self.window, |share| (share * self.window).max(LEAST_WINDOW))
     }
@@ -343,11 +344,11 @@ impl DelayControl {
     }
 
     fn packets_per_second(&self) -> f64 {
-        if let Phase::Holding(holding) = &self.phase {
+        if let DelayPhase::Holding(holding) = &self.phase {
             return holding.pace();
         }
         let window = self.effective_window();
-        let Phase::Start(start) = &self.phase else {
+        let DelayPhase::Start(start) = &self.phase else {
             let time = self.queue.round_trip() + ACK_PERIOD;
             return PACE * (window + self.unreported()) / time.as_secs_f64();
         };
@@ -437,11 +438,11 @@ impl CongestionControl for DelayControl {
             self.follow_report(now, path);
         }
         match &mut self.phase {
-            Phase::Start(start) => start.lost(path.newly_lost),
-            Phase::Holding(holding) => holding.lost(path.newly_lost),
-            Phase::Solo(_) | Phase::Competing(_) => {}
+            DelayPhase::Start(start) => start.lost(path.newly_lost),
+            DelayPhase::Holding(holding) => holding.lost(path.newly_lost),
+            DelayPhase::Solo(_) | DelayPhase::Competing(_) => {}
         }
-        let Phase::Competing(competing) = &mut self.phase else { return };
+        let DelayPhase::Competing(competing) = &mut self.phase else { return };
         let full = self.deepest_queue.value.mul_f64(FULL_QUEUE);
         if competing.is_new(first) && self.queue.delay() >= full {
             let window = competing.handle_loss(now, self.window, path.next_new);

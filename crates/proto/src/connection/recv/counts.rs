@@ -4,7 +4,7 @@ use crate::statistics::Statistics;
 
 /// The counters of the receiving half. Bytes are payload, without headers.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct ReceiveCounts {
     received: u64,
     bytes_received: u64,
     unique: u64,
@@ -68,7 +68,7 @@ struct FilterPackets {
     lost: u64,
 }
 
-impl Counts {
+impl ReceiveCounts {
     /// The total of packets that have arrived, modulo 2^32.
     pub(crate) const fn arrivals(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "it wraps")]

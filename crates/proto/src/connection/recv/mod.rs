@@ -42,7 +42,7 @@ use punctual_wire::{
 use self::ack::{AckKind, AckState, Reports};
 use self::announced_drops::AnnouncedDrops;
 use self::buffer::{Insert, Stored};
-use self::counts::Counts;
+use self::counts::ReceiveCounts;
 use self::file::FileReceipt;
 use self::group_bypass::GroupBypass;
 use self::jump::{Arrived, JumpDetector, JumpKind, StreamView};
@@ -89,7 +89,7 @@ pub(crate) struct ReceiveHalf {
     /// Packets after the newest one that the sender has dropped.
     drops: AnnouncedDrops,
     unreadable: Unreadable,
-    counts: Counts,
+    counts: ReceiveCounts,
 }
 
 impl ReceiveHalf {
@@ -105,7 +105,7 @@ impl ReceiveHalf {
             jumps: JumpDetector::default(),
             drops: AnnouncedDrops::default(),
             unreadable: Unreadable::default(),
-            counts: Counts::default(),
+            counts: ReceiveCounts::default(),
         }
     }
 

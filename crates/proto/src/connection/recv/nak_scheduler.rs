@@ -33,7 +33,7 @@ const WAITING_RANGES: usize = 1_024;
 /// The losses that the next NAK reports, and the timers of NAKs.
 #[derive(Debug)]
 pub(super) struct NakScheduler {
-    repetition: Repetition,
+    repetition: NakRepetition,
     /// The losses that are reported beside a packet filter; without one, all of them.
     arq: Arq,
     is_file: bool,
@@ -49,7 +49,7 @@ pub(super) struct NakScheduler {
 
 /// How the receiver repeats its NAKs.
 #[derive(Debug)]
-enum Repetition {
+enum NakRepetition {
     /// Not at all: the sender retransmits after a timeout.
     Never,
     /// All losses together, in a period.
@@ -68,11 +68,11 @@ pub(super) struct Missing<'a> {
 impl NakScheduler {
     pub(super) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         let repetition = match nak_timers(config, negotiated) {
-            Some(timers) => Repetition::PacketTimers(Box::new(timers)),
+            Some(timers) => NakRepetition::PacketTimers(Box::new(timers)),
             None if config.periodic_nak() => {
-                Repetition::Periodic { timer: config.nak_timer(), next: None }
+                NakRepetition::Periodic { timer: config.nak_timer(), next: None }
             }
-            None => Repetition::Never,
+            None => NakRepetition::Never,
         };
         Self {
             repetition,
@@ -111,7 +111,7 @@ impl NakScheduler {
     /// A retransmission of `seq` arrived that was missing.
     pub(super) fn retransmission_arrived(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
         self.reordering.forget(seq);
-        if let Repetition::PacketTimers(timers) = &mut self.repetition {
+        if let NakRepetition::PacketTimers(timers) = &mut self.repetition {
             timers.came(now, seq, rtt);
         }
     }
@@ -119,14 +119,14 @@ impl NakScheduler {
     /// The original of `seq` arrived that was missing: `late_by` packets had overtaken it.
     pub(super) fn overtaken_arrived(&mut self, now: Instant, seq: SeqNo, late_by: u32) {
         self.reordering.arrived_late(seq, late_by);
-        if let Repetition::PacketTimers(timers) = &mut self.repetition {
+        if let NakRepetition::PacketTimers(timers) = &mut self.repetition {
             timers.overtaken(now, seq);
         }
     }
 
     /// Nothing is missing any more.
     pub(super) const fn stop_period(&mut self) {
-        if let Repetition::Periodic { next, .. } = &mut self.repetition {
+        if let NakRepetition::Periodic { next, .. } = &mut self.repetition {
             *next = None;
         }
     }
@@ -165,7 +165,7 @@ impl NakScheduler {
             return None;
         }
         self.sent += 1;
-        if let Repetition::PacketTimers(timers) = &mut self.repetition {
+        if let NakRepetition::PacketTimers(timers) = &mut self.repetition {
             let later = now + timers.view(rtt).retransmission_timeout();
             let last_chances = ranges
                 .iter()
@@ -179,7 +179,7 @@ impl NakScheduler {
 
     /// The copy of a NAK that is due, and when the NAK was sent: the copy is the same datagram.
     pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, Arc<LossListBuilder>)> {
-        let Repetition::PacketTimers(timers) = &mut self.repetition else { return None };
+        let NakRepetition::PacketTimers(timers) = &mut self.repetition else { return None };
         let copy = timers.take_copy(now)?;
         self.sent += 1;
         Some(copy)
@@ -188,30 +188,32 @@ impl NakScheduler {
     /// Whether the copy of a NAK is due.
     pub(super) fn copy_is_due(&self, now: Instant) -> bool {
         match &self.repetition {
-            Repetition::PacketTimers(timers) => timers.next_copy().is_some_and(|at| at <= now),
-            Repetition::Never | Repetition::Periodic { .. } => false,
+            NakRepetition::PacketTimers(timers) => timers.next_copy().is_some_and(|at| at <= now),
+            NakRepetition::Never | NakRepetition::Periodic { .. } => false,
         }
     }
 
     /// The instant of the next NAK by a timer, unless a packet triggers it earlier.
     pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         match &self.repetition {
-            Repetition::Never => None,
-            Repetition::Periodic { timer: NakTimer::Exact, next } => *next,
-            Repetition::Periodic { timer: NakTimer::WithPackets, next } => {
+            NakRepetition::Never => None,
+            NakRepetition::Periodic { timer: NakTimer::Exact, next } => *next,
+            NakRepetition::Periodic { timer: NakTimer::WithPackets, next } => {
                 next.map(|at| at + LONGEST_LOOK_AWAY)
             }
-            Repetition::PacketTimers(timers) => timers.next(now, rtt),
+            NakRepetition::PacketTimers(timers) => timers.next(now, rtt),
         }
     }
 
     /// Whether a packet that arrives at `now` triggers a periodic NAK.
     pub(super) fn is_triggered(&self, now: Instant) -> bool {
         match self.repetition {
-            Repetition::Periodic { timer: NakTimer::WithPackets, next } => {
+            NakRepetition::Periodic { timer: NakTimer::WithPackets, next } => {
                 next.is_some_and(|at| at < now)
             }
-            Repetition::Never | Repetition::Periodic { .. } | Repetition::PacketTimers(_) => false,
+            NakRepetition::Never
+            | NakRepetition::Periodic { .. }
+            | NakRepetition::PacketTimers(_) => false,
         }
     }
 
@@ -219,17 +221,17 @@ impl NakScheduler {
     pub(super) fn repeat(&mut self, now: Instant, missing: Missing<'_>, rtt: Rtt) {
         let period = self.period(rtt);
         match &mut self.repetition {
-            Repetition::PacketTimers(timers) => {
+            NakRepetition::PacketTimers(timers) => {
                 for (first, last) in timers.take_due_naks(now, missing, rtt) {
                     self.list(first, last);
                 }
             }
-            Repetition::Periodic { next, .. } => {
+            NakRepetition::Periodic { next, .. } => {
                 let is_missing = !missing.buffer.missing().is_empty();
                 *next = is_missing.then(|| now + period);
                 self.lists_all |= is_missing;
             }
-            Repetition::Never => self.lists_all |= !missing.buffer.missing().is_empty(),
+            NakRepetition::Never => self.lists_all |= !missing.buffer.missing().is_empty(),
         }
     }
 
@@ -249,7 +251,7 @@ impl NakScheduler {
     /// moved forward. By the initial estimate the first losses would be reported too late.
     pub(super) fn hurry(&mut self, now: Instant, rtt: Rtt) {
         let latest = now + self.period(rtt);
-        if let Repetition::Periodic { next: Some(at), .. } = &mut self.repetition {
+        if let NakRepetition::Periodic { next: Some(at), .. } = &mut self.repetition {
             *at = latest.min(*at);
         }
     }
@@ -273,7 +275,7 @@ impl NakScheduler {
         // the interval began at the detection of the loss, with a round trip of 20 ms either could
         // be first.
         let period = self.period(rtt);
-        if let Repetition::Periodic { next: next @ None, .. } = &mut self.repetition {
+        if let NakRepetition::Periodic { next: next @ None, .. } = &mut self.repetition {
             *next = Some(self.heard_before.max(now - SILENCE_BEFORE_LOSS) + period);
         }
     }
@@ -286,7 +288,7 @@ impl NakScheduler {
         missing: Missing<'_>,
         rtt: Rtt,
     ) {
-        if let Repetition::PacketTimers(timers) = &mut self.repetition
+        if let NakRepetition::PacketTimers(timers) = &mut self.repetition
             && !timers.found(now, first, last, missing.needed_by(last), rtt)
         {
             return;
@@ -295,7 +297,7 @@ impl NakScheduler {
     }
 
     pub(super) fn fill_statistics(&self, statistics: &mut Statistics) {
-        if let Repetition::PacketTimers(timers) = &self.repetition {
+        if let NakRepetition::PacketTimers(timers) = &self.repetition {
             timers.fill(statistics);
         }
         statistics.naks_sent = self.sent;
@@ -410,7 +412,7 @@ mod tests {
         SeqNo::new(1_000 + i)
     }
 
-    fn scheduler(repetition: Repetition) -> NakScheduler {
+    fn scheduler(repetition: NakRepetition) -> NakScheduler {
         NakScheduler {
             repetition,
             arq: Arq::Always,
@@ -424,7 +426,7 @@ mod tests {
     }
 
     fn periodic(timer: NakTimer) -> NakScheduler {
-        scheduler(Repetition::Periodic { timer, next: None })
+        scheduler(NakRepetition::Periodic { timer, next: None })
     }
 
     /// A buffer to which packets 0 and 4 came at 100 ms, with a latency of 120 ms.
@@ -474,7 +476,7 @@ mod tests {
     fn without_repetition_a_loss_is_reported_once() {
         let (buffer, timing) = gap_of_three();
         let missing = Missing { buffer: &buffer, timing: &timing };
-        let mut naks = scheduler(Repetition::Never);
+        let mut naks = scheduler(NakRepetition::Never);
         naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
         assert_eq!(ranges(naks.take(MS(100), 99, missing, RTT)), [(seq(1), seq(3))]);
         assert_eq!((naks.next(MS(100), RTT), naks.is_due()), (None, false));

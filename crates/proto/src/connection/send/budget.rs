@@ -20,12 +20,12 @@ const LEAST: u64 = 20;
 /// A limit on the rate of retransmissions alone (`maxrexmitbw`); a rate of zero allows none.
 #[derive(Debug)]
 pub(crate) struct RetransmitBudget {
-    limit: Limit,
+    limit: BudgetLimit,
     next: Instant,
 }
 
 #[derive(Debug)]
-enum Limit {
+enum BudgetLimit {
     /// Automatic, by the input's rate. The burst after an outage as long as the latency is allowed.
     Auto {
         latency: Duration,
@@ -61,9 +61,9 @@ impl RetransmitBudget {
         latency: Duration,
     ) -> Option<Self> {
         let limit = match option {
-            RetransmitBandwidth::Auto if applies => Limit::Auto { latency },
+            RetransmitBandwidth::Auto if applies => BudgetLimit::Auto { latency },
             RetransmitBandwidth::Auto | RetransmitBandwidth::Unlimited => return None,
-            RetransmitBandwidth::Absolute(rate) => Limit::Rate(rate),
+            RetransmitBandwidth::Absolute(rate) => BudgetLimit::Rate(rate),
         };
         Some(Self { limit, next: Instant::ORIGIN })
     }
@@ -76,15 +76,15 @@ impl RetransmitBudget {
     /// The instant at which the next retransmission may be sent; `None` for never.
     pub(crate) fn next(&self) -> Option<Instant> {
         match self.limit {
-            Limit::Rate(Bitrate::ZERO) => None,
-            Limit::Rate(_) | Limit::Auto { .. } => Some(self.next),
+            BudgetLimit::Rate(Bitrate::ZERO) => None,
+            BudgetLimit::Rate(_) | BudgetLimit::Auto { .. } => Some(self.next),
         }
     }
 
     /// Whether a packet of this origin would arrive too late to be played. A budget makes losses
     /// wait, and must not be spent on losses that have waited too long.
     pub(crate) fn is_wasted_on(&self, now: Instant, origin: Instant) -> bool {
-        matches!(self.limit, Limit::Auto { latency } if now > origin + latency + MARGIN)
+        matches!(self.limit, BudgetLimit::Auto { latency } if now > origin + latency + MARGIN)
     }
 
     /// A retransmission of this number of bytes was sent at `now`.
@@ -101,8 +101,8 @@ impl RetransmitBudget {
     /// The rate, and the longest time for which it is saved up; `None` for no limit.
     fn allowance(&self, rates: Rates) -> Option<(Bitrate, Duration)> {
         let latency = match self.limit {
-            Limit::Rate(rate) => return Some((rate, BURST)),
-            Limit::Auto { latency } => latency,
+            BudgetLimit::Rate(rate) => return Some((rate, BURST)),
+            BudgetLimit::Auto { latency } => latency,
         };
         let input = rates.input?.as_bits_per_sec();
         let above = rates.limit.as_bits_per_sec().saturating_sub(input);

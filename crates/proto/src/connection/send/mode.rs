@@ -14,7 +14,7 @@ const DROP_MARGIN: Duration = Duration::from_millis(20);
 /// How a connection sends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendMode {
-    pub(super) delivery: Delivery,
+    pub(super) delivery: PeerDelivery,
     pub(super) recovery: LossRecovery,
     /// Whether the peer reports in its ACKs how many packets have arrived.
     pub(super) counted_arrivals: bool,
@@ -23,7 +23,7 @@ pub(super) struct SendMode {
 /// Which packets the sender may drop before they are acknowledged. A message with a time to live is
 /// dropped after it in every mode.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Delivery {
+pub(super) enum PeerDelivery {
     /// The peer drops packets that are too late (TLPKTDROP, draft section 4.6).
     TooLateDrop {
         /// The peer's latency: it is too late to send a packet that is older.
@@ -61,11 +61,11 @@ impl SendMode {
         let latency = negotiated.latency.peer;
         let delivery = if negotiated.peer.too_late_drop {
             let age = |delay| (latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
-            Delivery::TooLateDrop { latency, drop_age: config.send_drop_delay().map(age) }
+            PeerDelivery::TooLateDrop { latency, drop_age: config.send_drop_delay().map(age) }
         } else if is_file {
-            Delivery::Reliable { playout: negotiated.playout }
+            PeerDelivery::Reliable { playout: negotiated.playout }
         } else {
-            Delivery::InOrder
+            PeerDelivery::InOrder
         };
         let recovery = if negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never) {
             LossRecovery::Never
@@ -80,7 +80,7 @@ impl SendMode {
     }
 }
 
-impl Delivery {
+impl PeerDelivery {
     /// Whether originals are sent before retransmissions: the peer drops late packets.
     pub(super) const fn sends_originals_first(self) -> bool {
         matches!(self, Self::TooLateDrop { .. })

@@ -28,7 +28,7 @@ pub(super) struct PeerRates {
     acknowledged: u32,
     arrived: Option<u32>,
     /// The rate of these arrivals, for live streams.
-    arriving: ArrivalRate,
+    arriving: PeerArrivalRate,
     /// The newest round trip that the peer reported with them.
     newest_rtt: Option<Duration>,
     given_up: GivenUp,
@@ -161,13 +161,13 @@ impl GivenUp {
 
 /// The rate of the arrivals that the peer reports.
 #[derive(Debug, Default)]
-struct ArrivalRate {
+struct PeerArrivalRate {
     /// The last report at which the rate was computed.
     last: Option<(Instant, u32)>,
     per_second: Option<u32>,
 }
 
-impl ArrivalRate {
+impl PeerArrivalRate {
     /// The least time over which the rate is measured.
     const WINDOW: Duration = Duration::from_millis(50);
 
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_arrivals_is_measured_over_50_ms_at_least() {
-        let mut rate = ArrivalRate::default();
+        let mut rate = PeerArrivalRate::default();
         rate.count(Instant::from_millis(1_000), u32::MAX - 9);
         rate.count(Instant::from_millis(1_025), 20);
         assert_eq!(rate.per_second(), None);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::allowance::Allowance;
+use super::allowance::CallAllowance;
 use crate::path::Host;
 
 /// The new callers that a listener admits a second, limited so that a flood of them cannot keep it
@@ -15,7 +15,7 @@ use crate::path::Host;
 /// A network of which several callers were admitted cannot use up a reserve for other networks.
 #[derive(Debug)]
 pub(super) struct Admission {
-    allowance: Allowance,
+    allowance: CallAllowance,
     reserve: u32,
     /// The start of the present period.
     since: Instant,
@@ -27,7 +27,7 @@ impl Admission {
     /// A limit of `per_second` callers, a quarter of them at once.
     pub(super) fn new(now: Instant, per_second: u32) -> Self {
         let burst = (per_second / 4).max(1);
-        let allowance = Allowance::new(now, per_second, burst);
+        let allowance = CallAllowance::new(now, per_second, burst);
         Self { allowance, reserve: burst / 2, since: now, taken: BTreeMap::new() }
     }
 

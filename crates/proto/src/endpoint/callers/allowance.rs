@@ -6,7 +6,7 @@ use punctual_units::Instant;
 
 /// A limit on the uses of something: a number a second, and after a pause a burst of them at once.
 #[derive(Debug)]
-pub(super) struct Allowance {
+pub(super) struct CallAllowance {
     /// The time after which a use is restored.
     interval: Duration,
     burst: u32,
@@ -14,7 +14,7 @@ pub(super) struct Allowance {
     whole_at: Instant,
 }
 
-impl Allowance {
+impl CallAllowance {
     /// A limit of `per_second` uses, at least 1, and of `burst` uses at once, at least 1.
     pub(super) fn new(now: Instant, per_second: u32, burst: u32) -> Self {
         let interval = Duration::from_secs(1) / per_second.max(1);
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn after_the_burst_uses_come_at_the_rate() {
         let start = Instant::from_millis(7_000);
-        let mut allowance = Allowance::new(start, 100, 20);
+        let mut allowance = CallAllowance::new(start, 100, 20);
         assert_eq!((0..1_000).filter(|_| allowance.take(start, 0)).count(), 20);
         assert_eq!(allowance.next(), start + Duration::from_millis(10));
         let uses = (0..10_000_u64)
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn the_reserve_is_left() {
         let start = Instant::from_millis(7_000);
-        let mut allowance = Allowance::new(start, 100, 20);
+        let mut allowance = CallAllowance::new(start, 100, 20);
         assert_eq!((0..1_000).filter(|_| allowance.take(start, 15)).count(), 5);
         assert_eq!((0..1_000).filter(|_| allowance.take(start, 0)).count(), 15);
     }

@@ -39,7 +39,7 @@ struct Claim {
 
 /// The decision on a claim.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Decision {
+pub(super) enum ClaimDecision {
     /// The older caller has left its place.
     Vacant,
     /// The older caller lives, and keeps its place.
@@ -95,7 +95,7 @@ impl Claims {
         &mut self,
         now: Instant,
         occupant: impl Fn(ConnectionId) -> Option<Occupant<'a>>,
-    ) -> Option<(Applicant, Decision)> {
+    ) -> Option<(Applicant, ClaimDecision)> {
         while let Some(due) = self.0.iter().position(|claim| claim.look <= now) {
             let mut claim = self.0.swap_remove(due);
             match claim.check(now, occupant(claim.rival)) {
@@ -109,16 +109,16 @@ impl Claims {
 
 impl Claim {
     /// The decision, if there is one yet; otherwise the claim is checked again later.
-    fn check(&mut self, now: Instant, occupant: Option<Occupant<'_>>) -> Option<Decision> {
+    fn check(&mut self, now: Instant, occupant: Option<Occupant<'_>>) -> Option<ClaimDecision> {
         let Some(Occupant { last_received, rtt, .. }) = occupant else {
-            return Some(Decision::Vacant);
+            return Some(ClaimDecision::Vacant);
         };
         if last_received > self.since + rtt.min(LONGEST_WAY) {
-            return Some(Decision::Refused);
+            return Some(ClaimDecision::Refused);
         }
         let silent_from = last_received + SILENCE_OF_THE_DEAD;
         if now >= silent_from {
-            return Some(Decision::Evict(self.rival));
+            return Some(ClaimDecision::Evict(self.rival));
         }
         self.look = (now + self.pause).min(silent_from);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
@@ -141,7 +141,7 @@ mod tests {
 
     /// The decision on a claim from `START` on, and its time, if the older caller was last heard at
     /// `last_received`.
-    fn decision(last_received: Option<Instant>) -> (Decision, Duration) {
+    fn decision(last_received: Option<Instant>) -> (ClaimDecision, Duration) {
         let mut claims = Claims::default();
         assert!(claims.add(START, rival(), applicant(START, host(1), "")).is_none());
         let stream_id = &RawStreamId::default();
@@ -162,25 +162,25 @@ mod tests {
     #[test]
     fn a_silent_caller_is_evicted_after_more_than_a_second() {
         let last_received = START - Duration::from_millis(300);
-        let expected = (Decision::Evict(rival()), Duration::from_millis(900));
+        let expected = (ClaimDecision::Evict(rival()), Duration::from_millis(900));
         assert_eq!(decision(Some(last_received)), expected);
     }
 
     #[test]
     fn a_packet_that_was_in_flight_does_not_save_a_caller() {
         let (decided, _) = decision(Some(START + RTT));
-        assert_eq!(decided, Decision::Evict(rival()));
+        assert_eq!(decided, ClaimDecision::Evict(rival()));
     }
 
     #[test]
     fn a_caller_that_sends_after_that_keeps_its_place() {
         let heard = START + RTT + Duration::from_millis(1);
-        assert_eq!(decision(Some(heard)), (Decision::Refused, FIRST_LOOK));
+        assert_eq!(decision(Some(heard)), (ClaimDecision::Refused, FIRST_LOOK));
     }
 
     #[test]
     fn the_place_of_a_connection_that_has_ended_is_vacant() {
-        assert_eq!(decision(None), (Decision::Vacant, FIRST_LOOK));
+        assert_eq!(decision(None), (ClaimDecision::Vacant, FIRST_LOOK));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use punctual_units::Instant;
 
-use super::allowance::Allowance;
+use super::allowance::CallAllowance;
 use crate::ids::IncomingId;
 use crate::path::Host;
 
@@ -13,7 +13,7 @@ use crate::path::Host;
 #[derive(Debug)]
 pub(super) struct Derivations {
     /// The limit on the rate; `None` where keys are derived as callers are accepted.
-    allowance: Option<Allowance>,
+    allowance: Option<CallAllowance>,
     queue: VecDeque<(IncomingId, Host)>,
     /// The number of waiting callers, by network.
     waiting: BTreeMap<Host, usize>,
@@ -23,7 +23,7 @@ pub(super) struct Derivations {
 impl Derivations {
     pub(super) fn new(now: Instant, per_second: Option<u32>) -> Self {
         Self {
-            allowance: per_second.map(|limit| Allowance::new(now, limit, BURST)),
+            allowance: per_second.map(|limit| CallAllowance::new(now, limit, BURST)),
             queue: VecDeque::new(),
             waiting: BTreeMap::new(),
             running: None,
@@ -50,7 +50,7 @@ impl Derivations {
     /// When the next derivation may begin; `None` if no caller waits, or while another one runs.
     pub(super) fn next(&self) -> Option<Instant> {
         let idle = self.running.is_none() && !self.queue.is_empty();
-        self.allowance.as_ref().filter(|_| idle).map(Allowance::next)
+        self.allowance.as_ref().filter(|_| idle).map(CallAllowance::next)
     }
 
     /// The next caller, if a derivation may begin now. Callers for which `is_there` is false are

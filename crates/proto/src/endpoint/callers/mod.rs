@@ -17,7 +17,7 @@ use punctual_wire::{Control, Handshake, HandshakeRequest, RejectReason, Timestam
 
 use self::admission::Admission;
 use self::applicant::Applicant;
-use self::claims::{Claims, Decision};
+use self::claims::{ClaimDecision, Claims};
 use self::derivations::Derivations;
 use self::places::{Place, Places};
 use self::successions::Successions;
@@ -153,12 +153,12 @@ impl Callers {
             self.claims.decide(now, |rival| connections.get(rival)?.occupant())
         {
             match decision {
-                Decision::Refused => {
+                ClaimDecision::Refused => {
                     turn_away(&applicant, connections);
                     continue;
                 }
-                Decision::Vacant => {}
-                Decision::Evict(rival) => connections.evict(now, rival),
+                ClaimDecision::Vacant => {}
+                ClaimDecision::Evict(rival) => connections.evict(now, rival),
             }
             self.place(now, applicant, connections);
         }
