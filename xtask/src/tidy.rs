@@ -2,6 +2,7 @@
 
 mod circles;
 mod lengths;
+mod names;
 mod prose;
 mod structure;
 
