@@ -60,4 +60,3 @@ pub fn system_authorities() -> io::Result<Vec<pki_types::CertificateDer<'static>
 
 /// The protocols of an end that carries SRT, the most wanted one first.
 pub const SRT_PROTOCOLS: &[Protocol] = &[Protocol::SrtWithStreams, Protocol::Srt];
-

@@ -17,7 +17,7 @@ type Imports = BTreeMap<Module, BTreeSet<Module>>;
 const LARGEST: &[(&str, usize)] = &[
     ("bench", 2),
     ("capi", 3),
-    ("cli", 5),
+    ("cli", 4),
     ("crypto", 4),
     ("emulator", 2),
     ("figures", 4),
@@ -26,6 +26,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("lab", 5),
     ("netem", 5),
     ("probe", 4),
+    ("program", 5),
     ("proto", 3),
     ("punctual", 4),
     ("quic", 2),
