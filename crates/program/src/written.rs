@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::exit::Failure;
+use crate::output::is_same;
 
 /// The files that the command of this process reads or writes.
 static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -95,19 +96,23 @@ pub fn add_to(path: &Path) -> Result<File, Failure> {
 
 /// Whether both paths lead to the same file, which need not exist yet.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
-    match same_file::is_same_file(one, other) {
-        Ok(same) => same,
-        Err(_) => place(one).is_some_and(|one| place(other) == Some(one)),
+    match (fs::metadata(one), fs::metadata(other)) {
+        // Two names of one file are seen, too.
+        (Ok(one), Ok(other)) if cfg!(unix) => is_same(&one, &other),
+        _ => place(one).is_some_and(|one| place(other) == Some(one)),
     }
 }
 
-/// The place at which a file would be made.
+/// The place of a file, or the one at which it would be made.
 fn place(path: &Path) -> Option<PathBuf> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+    let made = || {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
     };
-    Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    path.canonicalize().ok().or_else(made)
 }
 
 fn taken() -> MutexGuard<'static, Vec<PathBuf>> {

@@ -174,14 +174,15 @@ fn append(file: &File) {
 #[cfg(not(unix))]
 fn append(_: &File) {}
 
+/// Whether both describe one file.
 #[cfg(unix)]
-pub(super) fn is_same(one: &Metadata, other: &Metadata) -> bool {
+pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Elsewhere it cannot be told.
 #[cfg(not(unix))]
-pub(super) fn is_same(_: &Metadata, _: &Metadata) -> bool {
+pub(crate) fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true
 }
