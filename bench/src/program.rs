@@ -16,7 +16,7 @@ use crate::probe::Usage;
 pub(crate) fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "punctual-cli"])
+        .args(["build", "--quiet", "--profile", "shipping", "--package", "punctual-cli"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .map_err(|error| format!("cargo does not start: {error}"))?;

@@ -40,10 +40,10 @@ fn compile(dev: bool, target: &Path) -> Result<PathBuf, String> {
     let mut rustc = cargo(["rustc", "--package", "punctual-capi", "--lib"]);
     rustc.args(["--crate-type", "staticlib"]).arg("--target-dir").arg(target);
     if !dev {
-        rustc.arg("--release");
+        rustc.args(["--profile", "shipping"]);
     }
     run(&mut rustc)?;
-    Ok(target.join(if dev { "debug" } else { "release" }).join("libpunctual_srt.a"))
+    Ok(target.join(if dev { "debug" } else { "shipping" }).join("libpunctual_srt.a"))
 }
 
 /// Links `lib<name>.so.1.5.5`, whose soname is `lib<name>.so.1.5`, and makes its links.

@@ -8,7 +8,7 @@ use crate::shell::{Outcome, cargo, output_of, root, run, say};
 
 /// Measures against libsrt, and replaces the tables of `docs/benchmarks.md`.
 pub(crate) fn bench(quick: bool) -> Outcome {
-    let mut bench = cargo(["run", "--release", "--package", "bench", "--", "all"]);
+    let mut bench = cargo(["run", "--profile", "shipping", "--package", "bench", "--", "all"]);
     bench.args(["--write", "docs/benchmarks.md"]);
     if quick {
         bench.arg("--quick");
