@@ -9,7 +9,7 @@
 //!
 //! - [`Endpoint::connect_link`](crate::Endpoint::connect_link) and
 //!   [`Endpoint::accept_link`](crate::Endpoint::accept_link) make a connection a link, by a
-//!   [`Membership`](crate::Membership) that the group writes.
+//!   [`Membership`] that the group writes.
 //! - [`Endpoint::link_terms`](crate::Endpoint::link_terms) returns the terms of a new link, for
 //!   [`Group::link_up`].
 //! - [`Endpoint::link_status`](crate::Endpoint::link_status) returns the status of a link, for
