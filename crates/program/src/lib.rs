@@ -18,6 +18,7 @@ pub mod line;
 pub mod log;
 pub mod output;
 pub mod run;
+mod same_file;
 pub mod stop;
 pub mod timepoint;
 pub mod usage;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::exit::Failure;
-use crate::output::is_same;
+use crate::same_file::is_same;
 
 /// The files that the command of this process reads or writes.
 static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

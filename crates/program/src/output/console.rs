@@ -1,12 +1,13 @@
 //! Standard error and standard output as places that are written to.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 
 use super::patient::Patient;
 use super::queue::{Kind, Piece};
 use super::writer::Place;
 use crate::log;
+use crate::same_file::is_same;
 
 /// Standard error with the live line at its end; and standard output, if both are one place.
 pub(super) struct Messages {
@@ -173,16 +174,3 @@ fn append(file: &File) {
 
 #[cfg(not(unix))]
 fn append(_: &File) {}
-
-/// Whether both describe one file.
-#[cfg(unix)]
-pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Elsewhere it cannot be told.
-#[cfg(not(unix))]
-pub(crate) fn is_same(_: &Metadata, _: &Metadata) -> bool {
-    true
-}

@@ -21,7 +21,6 @@ use punctual_units::grouped;
 
 use crate::exit::Failure;
 use crate::stop;
-pub(crate) use console::is_same;
 use console::{Borrowed, Messages, Output};
 use queue::{Kind, Piece};
 pub use rows::{Columns, Rows};

@@ -4,13 +4,13 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::console::is_same;
 use super::patient::Patient;
 use super::queue::Piece;
 use super::rows::Columns;
 use super::writer::Place;
 use super::{tell_rows_again, tell_rows_fail};
 use crate::exit::Failure;
+use crate::same_file::is_same;
 
 /// A file that rows are added to. It is followed by its name: if another file is there, or none
 /// for two rows, the rows go on there.
