@@ -1,7 +1,6 @@
 //! Commands of the program `punctual-lab`, which this one starts.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
@@ -19,17 +18,21 @@ static LAB: LazyLock<()> = LazyLock::new(interop::build_punctual_lab);
 /// A folder with this program in it, alone.
 fn alone(test: &str) -> Folder {
     let folder = Folder::new(test);
-    let own = env!("CARGO_BIN_EXE_punctual");
-    fs::hard_link(own, folder.file("punctual"))
-        .or_else(|_| fs::copy(own, folder.file("punctual")).map(drop))
-        .expect("it can be copied");
+    shell("cp \"$0\" \"$1\"", &[env!("CARGO_BIN_EXE_punctual"), &folder.file("punctual")]);
     folder
+}
+
+/// Makes a program by a shell: while another test starts a process, that has all files which this
+/// one writes, and the system runs no program that is open for writing.
+fn shell(script: &str, args: &[&str]) {
+    let status = Command::new("sh").args(["-c", script]).args(args).status();
+    assert!(status.expect("there is a shell").success());
 }
 
 /// Puts a program at `path` that prints `name`, its arguments, and ends with the code 7.
 fn put(path: &str, name: &str) {
-    fs::write(path, format!("#!/bin/sh\necho {name} \"$@\"\nexit 7\n")).expect("there is room");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let text = format!("#!/bin/sh\necho {name} \"$@\"\nexit 7\n");
+    shell("printf %s \"$1\" > \"$0\" && chmod +x \"$0\"", &[path, &text]);
 }
 
 fn run_in(folder: &Folder, path: &str, args: &[&str]) -> Output {
