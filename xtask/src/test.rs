@@ -17,10 +17,9 @@ const MOST_REPEATED: usize = 4;
 /// Runs every test. Without a peer program its interop tests are skipped, or fail if
 /// `require_peers`.
 ///
-/// Tests with real sockets and real programs fail where the machine stalls. So a few failed
-/// integration tests are run once more, alone, if the machine stalled while their program ran. A
-/// test that failed without a stall, or fails alone, fails the chore. The file of reruns names
-/// each.
+/// Tests with real sockets and programs share the processors with others, and the machine may
+/// stall. So a few failed integration tests are run once more, alone; one that fails again fails
+/// the chore. The file of reruns names each, with the longest stall while its program ran.
 pub(crate) fn run(require_peers: bool) -> Outcome {
     let reruns = reruns_file()?;
     begin_file(&reruns)?;
@@ -34,7 +33,7 @@ pub(crate) fn run(require_peers: bool) -> Outcome {
         None => {}
     })?;
     drop(watch);
-    let passed = passed || passed_after_stalls(&totals, &reruns, require_peers)?;
+    let passed = passed || passed_alone(&totals, &reruns, require_peers)?;
     say(&format!("the slowest test programs:{}", totals.slowest_programs()));
     let notes = fs::read_to_string(&reruns).unwrap_or_default();
     if !notes.is_empty() {
@@ -44,14 +43,10 @@ pub(crate) fn run(require_peers: bool) -> Outcome {
     if passed { Ok(()) } else { Err("not every test passed".to_owned()) }
 }
 
-/// Runs the failed tests again if only stalls can be the reason, and says whether they passed.
-fn passed_after_stalls(
-    totals: &Totals,
-    reruns: &Path,
-    require_peers: bool,
-) -> Result<bool, String> {
+/// Runs the failed tests again if they are few, and says whether they passed.
+fn passed_alone(totals: &Totals, reruns: &Path, require_peers: bool) -> Result<bool, String> {
     let failed = totals.failed_tests();
-    let again = if are_excused(totals.failed(), failed) {
+    let again = if are_few(totals.failed(), failed) {
         Some(run_alone(failed, require_peers)?)
     } else {
         None
@@ -63,34 +58,26 @@ fn passed_after_stalls(
     Ok(again.is_some_and(|again| again.failed() == 0 && again.passed() >= totals.failed()))
 }
 
-/// Whether these tests, which are all that failed, may be run again: they are few, and the machine
-/// stalled while the program of each ran.
-fn are_excused(all: u64, failed: &[FailedTest]) -> bool {
-    let are_few = !failed.is_empty() && failed.len() <= MOST_REPEATED;
-    are_few && all == failed.len() as u64 && failed.iter().all(is_excused)
-}
-
-fn is_excused(test: &FailedTest) -> bool {
-    test.stall.is_some_and(|stall| stall >= DISTURBANCE)
+/// Whether these tests, which are all that failed, may be run again.
+fn are_few(all: u64, failed: &[FailedTest]) -> bool {
+    (1..=MOST_REPEATED).contains(&failed.len()) && all == failed.len() as u64
 }
 
 /// The line about a failed test in the file of reruns; `again` has the results of the rerun.
 fn described(test: &FailedTest, again: Option<&Totals>) -> String {
-    let stall = test.stall.unwrap_or_default().as_millis();
+    let stall = match test.stall {
+        Some(stall) if stall >= DISTURBANCE => format!("a stall of {} ms", stall.as_millis()),
+        _ => "no stall".to_owned(),
+    };
     let name = &test.name;
-    match again {
-        None if is_excused(test) => {
-            format!("{name}: failed while the machine stalled for {stall} ms, and was not repeated")
+    let result = match again {
+        None => "was not repeated",
+        Some(again) if again.failed_tests().iter().any(|it| it.name == *name) => {
+            "failed again alone"
         }
-        None => format!("{name}: failed; the machine stalled for at most {stall} ms"),
-        Some(again) => {
-            let result = match again.failed_tests().iter().any(|it| it.name == *name) {
-                true => "failed again alone",
-                false => "passed alone",
-            };
-            format!("{name}: failed while the machine stalled for {stall} ms, and {result}")
-        }
-    }
+        Some(_) => "passed alone",
+    };
+    format!("{name}: failed with {stall}, and {result}")
 }
 
 /// The results of these integration tests when nothing else runs.
@@ -182,19 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn only_stalls_of_50_ms_excuse_a_failure() {
-        assert!(are_excused(2, &[failed("a", Some(50)), failed("b", Some(900))]));
-        assert!(!are_excused(2, &[failed("a", Some(49)), failed("b", Some(900))]));
-        assert!(!are_excused(1, &[failed("a", None)]));
-        assert!(!are_excused(0, &[]), "the tests did not run");
-    }
-
-    #[test]
-    fn many_failures_and_failures_without_a_name_are_not_excused() {
-        let stalled = |count| vec![failed("a", Some(100)); count];
-        assert!(are_excused(4, &stalled(4)));
-        assert!(!are_excused(5, &stalled(5)));
-        assert!(!are_excused(2, &stalled(1)));
+    fn a_few_failures_with_names_are_repeated() {
+        let failures = |count| vec![failed("a", None); count];
+        assert!(are_few(4, &failures(4)));
+        assert!(!are_few(5, &failures(5)));
+        assert!(!are_few(2, &failures(1)), "one has no name");
+        assert!(!are_few(0, &[]), "the tests did not run");
     }
 
     #[test]
@@ -204,10 +184,9 @@ mod tests {
             again.count(line);
         }
         let line = |name, stall, again| described(&failed(name, Some(stall)), again);
-        assert_eq!(line("a", 12, None), "a: failed; the machine stalled for at most 12 ms");
-        let while_stalled = "failed while the machine stalled for 60 ms, and";
-        assert_eq!(line("a", 60, None), format!("a: {while_stalled} was not repeated"));
-        assert_eq!(line("a", 60, Some(&again)), format!("a: {while_stalled} passed alone"));
-        assert_eq!(line("b", 60, Some(&again)), format!("b: {while_stalled} failed again alone"));
+        assert_eq!(line("a", 12, None), "a: failed with no stall, and was not repeated");
+        let stalled = "failed with a stall of 60 ms, and";
+        assert_eq!(line("a", 60, Some(&again)), format!("a: {stalled} passed alone"));
+        assert_eq!(line("b", 60, Some(&again)), format!("b: {stalled} failed again alone"));
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const FEW_LAST: u32 = 3;
 /// in hosts.
 pub(crate) const LEAST_MARGIN: Duration = Duration::from_millis(1);
 /// Bounds of the time between a NAK and its copy, which is a sixteenth of the round trip.
-pub(crate) const LEAST_COPY_SPACING: Duration = Duration::from_micros(500);
+const LEAST_COPY_SPACING: Duration = Duration::from_micros(500);
 const MOST_COPY_SPACING: Duration = Duration::from_millis(5);
 /// Least time between periodic NAKs (draft section 4.8.2).
 const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);

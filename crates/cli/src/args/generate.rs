@@ -29,7 +29,7 @@ pub(crate) struct GenerateArgs {
     #[arg(short, long, value_name = "URI", num_args = 1..)]
     output: Vec<Uri>,
     /// The bit rate of the payloads: 5Mbps, 800kbps; a bare number is bits per second; 0 for no
-    /// limit [default: 5Mbps if a destination is live (srt://, udp://, quic://), which loses what
+    /// limit [default: 5Mbps if a destination is live (srt://, udp://), which loses what
     /// is too fast; no limit to files, pipes, tcp:// and streams of bytes]
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     pub(crate) sendrate: Option<Bitrate>,

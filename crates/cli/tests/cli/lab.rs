@@ -25,7 +25,8 @@ fn alone(test: &str) -> Folder {
 /// Makes a program by a shell: while another test starts a process, that has all files which this
 /// one writes, and the system runs no program that is open for writing.
 fn shell(script: &str, args: &[&str]) {
-    let status = Command::new("sh").args(["-c", script]).args(args).status();
+    let mut shell = Command::new("/bin/sh");
+    let status = shell.args(["-c", script]).args(args).env("PATH", "/usr/bin:/bin").status();
     assert!(status.expect("there is a shell").success());
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use crate::pace::QUANTUM;
 use crate::policy::nak::{MissingPackets, NakPolicy, ReceiverView, SentNak};
-use crate::report_times::{FEW_LAST, LEAST_COPY_SPACING, LEAST_MARGIN, copy_spacing};
+use crate::report_times::{FEW_LAST, LEAST_MARGIN, copy_spacing};
 
 /// Copies of a NAK while gaps are rare, when copies cost almost nothing. They bridge outages of the
 /// return path.
@@ -65,9 +66,9 @@ impl NakPolicy for PerPacketNakTimers {
             // Enough copies remain for NAKs that are a last chance.
             if view.spare_copies >= f64::from(2 * MANY) {
                 let round_trip = view.rtt.smoothed;
-                let after = (round_trip * n / MANY).max(LEAST_COPY_SPACING * n);
-                // The timeout allows for the first copy. On a short path, fewer fit into a round
-                // trip.
+                let after = (round_trip * n / MANY).max(QUANTUM * n);
+                // The timeout allows for the first copy. Copies within a quantum would leave
+                // together, so that fewer fit into a short round trip.
                 return match n {
                     1 => Some(after.min(copy_spacing)),
                     _ => (n <= MANY && after <= round_trip).then_some(after),

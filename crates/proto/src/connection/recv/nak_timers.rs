@@ -519,8 +519,8 @@ mod tests {
         nak_timers.spare_copies = MOST_SPARE;
         let rtt = Rtt { smoothed: Duration::from_millis(2), variance: Duration::ZERO };
         nak_timers.sent(&list(), &SentNak { at: AT(100), last_chance: None }, rtt);
-        let half = Duration::from_micros(500);
-        assert_eq!(copies(&mut nak_timers), [1, 2, 3, 4].map(|n| AT(100) + half * n));
+        let expected: Vec<_> = (1..=20).map(|n| AT(100) + Duration::from_micros(100) * n).collect();
+        assert_eq!(copies(&mut nak_timers), expected);
     }
 
     #[test]
