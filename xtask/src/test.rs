@@ -93,7 +93,7 @@ fn run_alone(failed: &[FailedTest], require_peers: bool) -> Result<Totals, Strin
     Ok(totals)
 }
 
-/// The file that names each test that was run again or failed without a stall.
+/// The file that names each test that failed, and whether it passed alone.
 pub(crate) fn reruns_file() -> Result<PathBuf, String> {
     Ok(target_folder()?.join("reruns.txt"))
 }

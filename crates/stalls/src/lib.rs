@@ -1,9 +1,8 @@
 //! A watch for the stalls of a machine, and the file that names the tests that were run again.
 //!
 //! A test in real time fails if the machine keeps its programs waiting, and then the failure says
-//! nothing about the programs. [`Watch`] measures such stalls. A test may be run again only after a
-//! stall of [`DISTURBANCE`] or more, and [`note`] writes each rerun to a file that the continuous
-//! integration prints.
+//! nothing about the programs. [`Watch`] measures such stalls, of which those of [`DISTURBANCE`] or
+//! more count. [`note`] writes each rerun to a file that the continuous integration prints.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "a stall is measured on the system's clock")]

@@ -77,20 +77,22 @@ impl Program {
             if let Some(text) = texts.iter().find(|text| self.heard.contains(**text)) {
                 return text;
             }
-            match self.messages.recv_timeout(PATIENCE) {
-                Ok(line) => self.heard += &(line + "\n"),
-                Err(error) => panic!("none of {texts:?} is said ({error}), but:\n{}", self.heard),
-            }
+            self.hear(&format!("one of {texts:?}"));
         }
     }
 
     /// Waits until its messages have `text` this number of times since its start.
     pub(crate) fn wait_for_times(&mut self, times: usize, text: &str) {
         while self.heard.matches(text).count() < times {
-            match self.messages.recv_timeout(PATIENCE) {
-                Ok(line) => self.heard += &(line + "\n"),
-                Err(error) => panic!("`{text}` is not said ({error}), but:\n{}", self.heard),
-            }
+            self.hear(&format!("`{text}`"));
+        }
+    }
+
+    /// Takes its next line, while `wanted` is waited for.
+    fn hear(&mut self, wanted: &str) {
+        match self.messages.recv_timeout(PATIENCE) {
+            Ok(line) => self.heard += &(line + "\n"),
+            Err(error) => panic!("{wanted} is not said ({error}), but:\n{}", self.heard),
         }
     }
 

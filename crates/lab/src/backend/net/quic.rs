@@ -77,8 +77,11 @@ pub(super) async fn run(setup: &Setup) -> Result<Outcome, String> {
         }
     }));
     let is_connected = timeout(GRACE, is_connected).await;
-    let is_connected = is_connected.map_err(|_| "the listener accepted nobody".to_owned())?;
-    is_connected.map_err(|_| "the call has failed".to_owned())?;
+    if is_connected.map_err(|_| "the listener accepted nobody".to_owned())?.is_err() {
+        // The end has dropped its sender, and says why it could not go on.
+        let ended = sending.await.map_err(|error| error.to_string())?.map_err(wrong);
+        return Err(ended.err().unwrap_or_else(|| "the call has ended".to_owned()));
+    }
     let connected = since(start);
     let watching = setup.series.map(|period| watch(period, Default::default, measured.clone()));
     let queue = &outgoing;

@@ -66,10 +66,10 @@ impl NakPolicy for PerPacketNakTimers {
             // Enough copies remain for NAKs that are a last chance.
             if view.spare_copies >= f64::from(2 * MANY) {
                 let round_trip = view.rtt.smoothed;
+                // Copies within a quantum would leave together: fewer fit into a short round trip.
                 let after = (round_trip * n / MANY).max(QUANTUM * n);
-                // The timeout allows for the first copy. Copies within a quantum would leave
-                // together, so that fewer fit into a short round trip.
                 return match n {
+                    // The timeout allows for it.
                     1 => Some(after.min(copy_spacing)),
                     _ => (n <= MANY && after <= round_trip).then_some(after),
                 };
