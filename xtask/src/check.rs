@@ -81,8 +81,9 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 11] = [
+const CORE: [&str; 12] = [
     "punctual-units",
+    "punctual-rates",
     "punctual-rtt",
     "punctual-wire",
     "punctual-crypto",

@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use punctual_rates::CubicCurve;
 use punctual_units::Instant;
 
 use super::leave_slow_start::{DelayRise, LossShare};
@@ -14,7 +17,11 @@ pub(crate) struct Cubic {
     /// Slow start ends here; `None` before the path is known.
     threshold: Option<u64>,
     is_slow_start: bool,
-    curve: Curve,
+    curve: CubicCurve,
+    /// When the curve began.
+    began: Instant,
+    /// The greatest window before the latest reduction, in packets.
+    greatest: f64,
     /// The origin of the curve before the latest reduction.
     began_before: Instant,
     /// The greatest window before the latest reduction but one, in packets.
@@ -27,36 +34,15 @@ pub(crate) struct Cubic {
     losses: LossShare,
 }
 
-/// The window over time: C (t - K)³ + W_max.
-#[derive(Clone, Copy, Debug)]
-struct Curve {
-    began: Instant,
-    /// Seconds until the window is the greatest again.
-    inflection: f64,
-    /// The greatest window, in packets.
-    greatest: f64,
-}
-
-impl Curve {
-    /// A curve that begins at `began` with the reduced window.
-    fn reduced(began: Instant, greatest: f64) -> Self {
-        Self { began, inflection: cube_root(greatest * (1.0 - BETA) / C), greatest }
-    }
-
-    /// The window in packets.
-    fn window(&self, now: Instant) -> f64 {
-        let time = now.saturating_since(self.began).as_secs_f64() - self.inflection;
-        C * time * time * time + self.greatest
-    }
-}
-
 impl Cubic {
     pub(crate) fn new() -> Self {
         Self {
             window: INITIAL_WINDOW,
             threshold: None,
             is_slow_start: true,
-            curve: Curve { began: Instant::ORIGIN, inflection: 0.0, greatest: f64::MAX },
+            curve: CubicCurve::between(f64::MAX, f64::MAX, 1.0),
+            began: Instant::ORIGIN,
+            greatest: f64::MAX,
             began_before: Instant::ORIGIN,
             last_greatest: f64::MAX,
             reno: to_f64(INITIAL_WINDOW),
@@ -70,16 +56,22 @@ impl Cubic {
         self.is_slow_start && self.threshold.is_none()
     }
 
-    /// Follows the curve from now on.
+    /// Follows the curve up to the greatest window from `now` on.
     fn avoid(&mut self, now: Instant) {
-        self.curve = Curve::reduced(now, self.curve.greatest);
+        self.curve = CubicCurve::between(self.greatest * BETA, self.greatest, 1.0);
+        self.began = now;
         self.began_before = now;
         self.is_slow_start = false;
     }
 
+    /// The seconds since the curve began.
+    fn age(&self, now: Instant) -> f64 {
+        now.saturating_since(self.began).as_secs_f64()
+    }
+
     /// The larger of both windows.
     fn follow(&mut self, path: &PathView) {
-        let cubic = self.curve.window(path.now) * to_f64(path.mtu);
+        let cubic = self.curve.window(self.age(path.now)) * to_f64(path.mtu);
         self.window = to_bytes(cubic.max(self.reno));
     }
 
@@ -93,14 +85,13 @@ impl Cubic {
             self.window -= self.window.saturating_sub(base) / 2;
         }
         self.threshold = Some(self.window);
-        self.curve.greatest = to_f64(self.window) / to_f64(path.mtu);
-        self.last_greatest = self.curve.greatest;
+        self.greatest = to_f64(self.window) / to_f64(path.mtu);
+        self.last_greatest = self.greatest;
         self.reno = to_f64(self.window);
         self.avoid(path.now);
         let elapsed = path.now.saturating_since(Instant::ORIGIN).as_secs_f64();
-        self.curve.inflection = self.curve.inflection.min(elapsed);
-        let before = std::time::Duration::from_secs_f64(self.curve.inflection);
-        self.curve.began = path.now - before;
+        self.curve = self.curve.rising_within(elapsed);
+        self.began = path.now - Duration::from_secs_f64(self.curve.rise());
     }
 
     fn reduce(&mut self, path: &PathView, cause: Cause) {
@@ -109,10 +100,9 @@ impl Cubic {
         let greatest = to_f64(self.window) / mtu;
         // Fast convergence (RFC 9438 section 4.7). It also applies to the first reduction, as in
         // picoquic, if losses end slow start before the round-trip time rises.
-        self.curve.greatest =
-            if greatest < self.last_greatest { greatest * BETA } else { greatest };
+        self.greatest = if greatest < self.last_greatest { greatest * BETA } else { greatest };
         self.last_greatest = greatest;
-        let threshold = to_bytes(self.curve.greatest * BETA * mtu);
+        let threshold = to_bytes(self.greatest * BETA * mtu);
         self.threshold = (threshold >= LEAST_WINDOW).then_some(threshold);
         if self.threshold.is_none() || cause == Cause::Timeout {
             if self.threshold.is_none() {
@@ -120,8 +110,8 @@ impl Cubic {
             }
             self.window = LEAST_WINDOW;
             self.is_slow_start = true;
-            self.began_before = self.curve.began;
-            self.curve.began = path.now;
+            self.began_before = self.began;
+            self.began = path.now;
         } else {
             self.reno = to_f64(self.window) / 2.0;
             self.avoid(path.now);
@@ -163,7 +153,7 @@ impl CongestionControl for Cubic {
         let counts = match self.is_slow_start {
             true => {
                 self.losses.is_high(number, cause)
-                    && (path.now.saturating_since(self.curve.began) > path.smoothed
+                    && (path.now.saturating_since(self.began) > path.smoothed
                         || self.recovery <= path.highest_acknowledged)
             }
             false => number >= self.recovery && self.losses.is_high(number, cause),
@@ -177,10 +167,10 @@ impl CongestionControl for Cubic {
         if self.threshold.is_none() {
             return;
         }
-        self.curve.greatest = self.last_greatest;
+        self.greatest = self.last_greatest;
         self.avoid(self.began_before);
-        self.reno = self.curve.window(path.now) * to_f64(path.mtu);
-        self.threshold = Some(to_bytes(self.curve.greatest * BETA * to_f64(path.mtu)));
+        self.reno = self.curve.window(self.age(path.now)) * to_f64(path.mtu);
+        self.threshold = Some(to_bytes(self.greatest * BETA * to_f64(path.mtu)));
         self.window = to_bytes(self.reno).max(LEAST_WINDOW);
     }
 
@@ -199,25 +189,6 @@ impl CongestionControl for Cubic {
 
 /// The share of the window that a loss leaves.
 const BETA: f64 = 7.0 / 8.0;
-/// RFC 9438 section 4.1.
-const C: f64 = 0.4;
-
-/// The cube root by Newton's method. The standard library's is not the same on each machine.
-fn cube_root(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 0.0;
-    }
-    // Above the root from the start, so that each step goes down.
-    let mut root = value.max(1.0);
-    for _ in 0..100 {
-        let next = (2.0 * root + value / (root * root)) / 3.0;
-        if next >= root {
-            break;
-        }
-        root = next;
-    }
-    root
-}
 
 #[cfg(test)]
 mod tests {
@@ -242,7 +213,7 @@ mod tests {
         let mut cubic = reduced();
         assert_eq!(cubic.window(), 87_500);
         // K is the cube root of 100 / 8 / 0.4, which is 3.15 s.
-        assert!((cubic.curve.inflection - libm::cbrt(31.25)).abs() < 1e-9);
+        assert!((cubic.curve.rise() - libm::cbrt(31.25)).abs() < 1e-9);
         cubic.reno = 1.0;
         cubic.acknowledged(&path(1_000 + 3_150), 0);
         assert!((99_900..=100_000).contains(&cubic.window()), "{}", cubic.window());
@@ -273,12 +244,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_cube_root_is_one(value in 0.0..1e12_f64) {
-            let root = cube_root(value);
-            prop_assert!((root * root * root - value).abs() <= value * 1e-9 + 1e-9);
-        }
-
         #[test]
         fn the_window_is_never_less_than_the_least(
             steps in proptest::collection::vec((0..5_u8, 0..300_u64), 0..200),

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use punctual_rates::{CUBIC_DECREASE as LEFT, CubicCurve, reno_growth};
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
@@ -25,13 +26,9 @@ pub(super) struct Competing {
     recovery_ends: Option<SeqNo>,
 }
 
-/// The factor of the cubic curve, packets per second cubed (RFC 9438 section 5.1: C).
-const CURVE: f64 = 0.4;
-/// The share of the window that is left after a loss (section 4.6: β).
-const LEFT: f64 = 0.7;
 /// The growth of NewReno's window per round trip that leaves it the same share with this decrease,
-/// packets (section 4.3: α).
-const RENO_GROWTH: f64 = 3.0 * (1.0 - LEFT) / (1.0 + LEFT);
+/// packets.
+const RENO_GROWTH: f64 = reno_growth(LEFT);
 
 impl Competing {
     /// From a window of `window` packets now; it was `most` before the others came.
@@ -53,11 +50,9 @@ impl Competing {
         let elapsed = now.saturating_since(self.updated).as_secs_f64();
         self.updated = now;
         self.reno += self.shares * RENO_GROWTH * elapsed / rtt.as_secs_f64().max(1e-3);
-        // Section 4.2: the window reaches its value at the last loss after this time.
-        let curve = CURVE * self.shares;
-        let back = libm::cbrt(((self.most - self.least) / curve).max(0.0));
-        let time = now.saturating_since(self.began).as_secs_f64() - back;
-        (self.most + curve * time * time * time).max(self.reno).max(self.least)
+        let curve = CubicCurve::between(self.least, self.most, self.shares);
+        let time = now.saturating_since(self.began).as_secs_f64();
+        curve.window(time).max(self.reno).max(self.least)
     }
 
     /// Whether the loss of `lost` may lower the window: it was sent after the last decrease. Those

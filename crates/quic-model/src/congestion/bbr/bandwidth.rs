@@ -1,51 +1,48 @@
 //! The bottleneck's bandwidth: the greatest rate of the latest rounds.
 
+use punctual_rates::{Greatest, Rounds};
+
 use crate::congestion::PathView;
 
-/// The greatest rate of delivery in the latest ten rounds, and the count of rounds. A round ends
-/// when a packet that was sent after its beginning is acknowledged.
-#[derive(Clone, Debug, Default)]
+/// The greatest rate of delivery in the latest ten rounds.
+#[derive(Clone, Debug)]
 pub(super) struct Bandwidth {
     /// Bytes a second.
-    greatest: u64,
-    /// The greatest rate of each round, the present one first.
-    rounds: [u64; ROUNDS],
-    /// Bytes that had been delivered when the round began.
-    round_began: u64,
+    greatest: Greatest<u64>,
+    rounds: Rounds,
     is_round_start: bool,
     /// Whether the bandwidth has grown since this was last asked.
     has_grown: bool,
 }
 
+impl Default for Bandwidth {
+    fn default() -> Self {
+        Self {
+            greatest: Greatest::of(ROUNDS),
+            rounds: Rounds::default(),
+            is_round_start: false,
+            has_grown: false,
+        }
+    }
+}
+
 impl Bandwidth {
     /// Takes a rate, in bytes a second. True if a round begins.
     pub(super) fn update(&mut self, path: &PathView, rate: u64) -> bool {
-        self.is_round_start = path.delivered_before >= self.round_began;
-        if self.is_round_start {
-            self.round_began = path.delivered;
-            self.rounds.rotate_right(1);
-            self.rounds[0] = 0;
-            self.greatest = self.rounds.iter().max().copied().unwrap_or_default();
-        }
-        if rate > self.rounds[0] {
-            self.rounds[0] = rate;
-            if rate > self.greatest {
-                self.greatest = rate;
-                self.has_grown = true;
-            }
-        }
+        self.is_round_start = self.rounds.acknowledged(path.delivered_before, path.delivered);
+        self.has_grown |= self.greatest.update(self.rounds.count(), rate);
         self.is_round_start
     }
 
     /// Begins a round now.
     pub(super) fn begin_round(&mut self, path: &PathView) {
-        self.round_began = path.delivered;
+        self.rounds.restart(path.delivered);
         self.is_round_start = true;
     }
 
     /// The next round begins with a packet that is sent from now on.
     pub(super) fn wait_for_round(&mut self, path: &PathView) {
-        self.round_began = path.delivered;
+        self.rounds.restart(path.delivered);
     }
 
     /// Whether the latest rate began a round.
@@ -55,7 +52,7 @@ impl Bandwidth {
 
     /// Bytes a second.
     pub(super) fn greatest(&self) -> u64 {
-        self.greatest
+        self.greatest.get().unwrap_or_default()
     }
 
     /// Whether it has grown since the last time.
@@ -69,7 +66,7 @@ impl Bandwidth {
     }
 }
 
-const ROUNDS: usize = 10;
+const ROUNDS: u64 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -89,14 +86,5 @@ mod tests {
         assert_eq!(round(&mut bandwidth, 900), 900);
         assert!((0..9).all(|_| round(&mut bandwidth, 100) == 900));
         assert_eq!(round(&mut bandwidth, 100), 100);
-    }
-
-    #[test]
-    fn a_round_lasts_until_a_packet_sent_in_it_is_acknowledged() {
-        let mut bandwidth = Bandwidth::default();
-        let at = |delivered, delivered_before| PathView { delivered, delivered_before, ..path(0) };
-        assert!(bandwidth.update(&at(10, 0), 1));
-        assert!(!bandwidth.update(&at(20, 9), 1));
-        assert!(bandwidth.update(&at(30, 10), 1));
     }
 }

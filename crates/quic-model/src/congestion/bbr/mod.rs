@@ -6,6 +6,7 @@ mod policer;
 
 use std::time::Duration;
 
+use punctual_rates::FullPipe;
 use punctual_units::Instant;
 
 use super::leave_slow_start::{DelayRise, LossShare};
@@ -60,14 +61,6 @@ struct RoundTrip {
     /// When it was last seen, within a twentieth.
     seen: Instant,
     has_expired: bool,
-}
-
-/// Whether the bandwidth has stopped growing.
-#[derive(Clone, Copy, Debug, Default)]
-struct FullPipe {
-    is_full: bool,
-    bandwidth: u64,
-    rounds_without_growth: u32,
 }
 
 /// Gains, and the pace that follows from them.
@@ -154,11 +147,7 @@ impl Bbr {
     /// Ends the start on a long path.
     fn leave_long_startup(&mut self, path: &PathView) {
         self.bandwidth.begin_round(path);
-        self.full_pipe = FullPipe {
-            is_full: true,
-            bandwidth: self.bandwidth.greatest(),
-            rounds_without_growth: FullPipe::ROUNDS,
-        };
+        self.full_pipe = FullPipe::full();
         self.drain();
         if path.in_flight <= self.target(1.0) {
             self.probe_bandwidth(path);
@@ -210,7 +199,7 @@ impl Bbr {
     }
 
     fn check_drain(&mut self, path: &PathView) {
-        if self.phase == Phase::Startup && self.full_pipe.is_full {
+        if self.phase == Phase::Startup && self.full_pipe.is_full() {
             self.drain();
         }
         if self.phase == Phase::Drain && path.in_flight <= self.target(1.0) {
@@ -241,7 +230,7 @@ impl Bbr {
                 if self.probe.has_passed_round && path.now > ends {
                     self.round_trip.seen = path.now;
                     self.window = self.window.max(self.probe.window_before);
-                    if self.full_pipe.is_full {
+                    if self.full_pipe.is_full() {
                         self.probe_bandwidth(path);
                     } else {
                         self.phase = Phase::Startup;
@@ -255,7 +244,7 @@ impl Bbr {
 
     fn set_pace(&mut self, path: &PathView) {
         let rate = self.pace.pacing_gain * to_f64(self.rate());
-        if self.full_pipe.is_full || rate > self.pace.rate {
+        if self.full_pipe.is_full() || rate > self.pace.rate {
             self.pace.rate = rate;
         }
         self.pace.burst = match self.pace.rate {
@@ -267,7 +256,7 @@ impl Bbr {
 
     fn set_window(&mut self, path: &PathView, acknowledged: u64) {
         let target = self.target(self.pace.window_gain);
-        if self.full_pipe.is_full {
+        if self.full_pipe.is_full() {
             self.window = (self.window + acknowledged).min(target);
         } else if self.window < target || path.delivered < INITIAL_WINDOW {
             self.window += acknowledged;
@@ -294,7 +283,7 @@ impl Bbr {
         match self.phase {
             Phase::LongStartup => self.leave_long_startup(path),
             Phase::Startup => {
-                self.full_pipe.is_full = true;
+                self.full_pipe = FullPipe::full();
                 self.drain();
             }
             _ => self.cycle.ends_by_loss = true,
@@ -335,7 +324,9 @@ impl CongestionControl for Bbr {
             return;
         }
         self.check_cycle(path);
-        self.full_pipe.update(path, &self.bandwidth);
+        if self.bandwidth.is_round_start() && !path.is_rate_limited {
+            self.full_pipe.round_passed(self.bandwidth.greatest());
+        }
         self.check_drain(path);
         self.round_trip.update(path);
         self.check_probe_round_trip(path);
@@ -370,24 +361,6 @@ impl CongestionControl for Bbr {
 
     fn knows_path(&self) -> bool {
         !matches!(self.phase, Phase::Startup | Phase::LongStartup)
-    }
-}
-
-impl FullPipe {
-    /// Rounds without growth after which the pipe is full.
-    const ROUNDS: u32 = 3;
-
-    fn update(&mut self, path: &PathView, bandwidth: &Bandwidth) {
-        if self.is_full || !bandwidth.is_round_start() || path.is_rate_limited {
-            return;
-        }
-        if to_f64(bandwidth.greatest()) >= to_f64(self.bandwidth) * 1.25 {
-            self.bandwidth = bandwidth.greatest();
-            self.rounds_without_growth = 0;
-        } else {
-            self.rounds_without_growth += 1;
-            self.is_full = self.rounds_without_growth >= Self::ROUNDS;
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
+use punctual_rates::{FullPipe, Greatest, Rounds};
 use punctual_units::{Bitrate, Instant};
 
-use super::filters::{LeastRtt, MaxRate};
-use super::{Ack, CongestionControl, INITIAL_WINDOW, Rounds};
+use super::least_rtt::LeastRtt;
+use super::{Ack, CongestionControl, INITIAL_WINDOW};
 use crate::seeds::SplitMix64;
 
 /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): it sends at the highest rate
@@ -17,7 +18,7 @@ pub(in crate::traffic) struct Bbr {
     packet: u64,
     mode: Mode,
     /// `BtlBw`.
-    bandwidth: MaxRate,
+    bandwidth: Greatest<Bitrate>,
     /// `RTprop`.
     round_trip: LeastRtt,
     rounds: Rounds,
@@ -40,14 +41,6 @@ enum Mode {
     ProbeRtt { done: Option<Instant>, round_done: bool },
 }
 
-/// Finds out whether the rate still grows in `Startup`.
-#[derive(Debug, Default)]
-struct FullPipe {
-    highest: Bitrate,
-    rounds: u32,
-    is_full: bool,
-}
-
 /// The window that recovery and `ProbeRtt` come back to.
 #[derive(Debug, Default)]
 struct Recovery {
@@ -64,7 +57,7 @@ impl Bbr {
         Self {
             packet,
             mode: Mode::Startup,
-            bandwidth: MaxRate::new(BANDWIDTH_ROUNDS),
+            bandwidth: Greatest::of(BANDWIDTH_ROUNDS),
             round_trip: LeastRtt::new(ROUND_TRIP_LIFETIME),
             rounds: Rounds::default(),
             full_pipe: FullPipe::default(),
@@ -78,11 +71,16 @@ impl Bbr {
         }
     }
 
+    /// The highest rate of the latest round trips; zero before the first sample.
+    fn bandwidth(&self) -> Bitrate {
+        self.bandwidth.get().unwrap_or(Bitrate::ZERO)
+    }
+
     fn update_bandwidth(&mut self, ack: &Ack) {
         let Some(sample) = ack.rate else { return };
         let is_low = sample.is_app_limited || sample.prior_delivered < self.unrepresentative_up_to;
-        if sample.is_valid() && (!is_low || sample.rate >= self.bandwidth.get()) {
-            self.bandwidth.update(self.rounds.count, sample.rate);
+        if sample.is_valid() && (!is_low || sample.rate >= self.bandwidth()) {
+            self.bandwidth.update(self.rounds.count(), sample.rate);
         }
     }
 
@@ -106,9 +104,9 @@ impl Bbr {
     fn leave_startup(&mut self, ack: &Ack, new_round: bool) {
         let is_app_limited = ack.rate.is_none_or(|rate| rate.is_app_limited);
         if new_round && !is_app_limited {
-            self.full_pipe.update(self.bandwidth.get());
+            self.full_pipe.round_passed(self.bandwidth().as_bits_per_sec());
         }
-        if self.mode == Mode::Startup && self.full_pipe.is_full {
+        if self.mode == Mode::Startup && self.full_pipe.is_full() {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain && ack.flight <= self.inflight(1.0) {
@@ -149,7 +147,7 @@ impl Bbr {
         if done.is_some_and(|done| ack.now > done) && (round_done || new_round) {
             self.round_trip.refresh(ack.now);
             self.window = self.window.max(self.recovery.prior_window);
-            if self.full_pipe.is_full {
+            if self.full_pipe.is_full() {
                 self.probe_bandwidth(ack.now);
             } else {
                 self.mode = Mode::Startup;
@@ -171,8 +169,8 @@ impl Bbr {
             let first = Bitrate::of(INITIAL_WINDOW * self.packet, rtt.max(LEAST_RTT));
             self.pacing_rate = scale(first, HIGH_GAIN);
         }
-        let rate = scale(self.bandwidth.get(), self.gains().0 * PACING_MARGIN);
-        if self.full_pipe.is_full || rate > self.pacing_rate {
+        let rate = scale(self.bandwidth(), self.gains().0 * PACING_MARGIN);
+        if self.full_pipe.is_full() || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
@@ -186,7 +184,7 @@ impl Bbr {
             self.window = self.window.max(ack.flight + acked);
         } else if acked > 0 {
             let target = self.inflight(self.gains().1);
-            if self.full_pipe.is_full {
+            if self.full_pipe.is_full() {
                 self.window = (self.window + acked).min(target);
             } else if self.window < target || ack.delivered < INITIAL_WINDOW * self.packet {
                 self.window += acked;
@@ -213,7 +211,7 @@ impl Bbr {
         let Some(round_trip) = self.round_trip.get() else {
             return INITIAL_WINDOW * self.packet;
         };
-        let bits = u128::from(self.bandwidth.get().as_bits_per_sec());
+        let bits = u128::from(self.bandwidth().as_bits_per_sec());
         let product = bits * round_trip.as_nanos() / 8_000_000_000;
         let bytes = scale_bytes(u64::try_from(product).unwrap_or(u64::MAX), gain);
         bytes + 3 * self.send_quantum()
@@ -243,7 +241,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let new_round = self.rounds.is_new(ack);
+        let new_round = ack.begins_round(&mut self.rounds);
         if new_round {
             self.recovery.conserves = false;
         }
@@ -273,30 +271,15 @@ impl CongestionControl for Bbr {
         self.save_window();
         self.recovery.is_on = true;
         self.recovery.conserves = false;
-        self.full_pipe.highest = Bitrate::ZERO;
+        self.full_pipe.forget_rate();
         self.window = self.packet;
     }
 
     fn on_restart(&mut self) {
         self.is_restarting = true;
         if matches!(self.mode, Mode::ProbeBandwidth { .. }) {
-            self.pacing_rate = scale(self.bandwidth.get(), PACING_MARGIN);
+            self.pacing_rate = scale(self.bandwidth(), PACING_MARGIN);
         }
-    }
-}
-
-impl FullPipe {
-    /// A round trip passed: the pipe is full when three of them added less than a quarter.
-    fn update(&mut self, bandwidth: Bitrate) {
-        if self.is_full {
-            return;
-        }
-        if bandwidth >= scale(self.highest, 1.25) {
-            (self.highest, self.rounds) = (bandwidth, 0);
-            return;
-        }
-        self.rounds += 1;
-        self.is_full = self.rounds >= 3;
     }
 }
 
@@ -380,7 +363,7 @@ mod tests {
         // 10, 20, 40, 80 packets and then 100, which the path delivers: 8 Mb/s.
         let startup = gains.iter().take_while(|gain| **gain == HIGH_GAIN).count();
         assert_eq!(startup, 7, "{gains:?}");
-        assert_eq!(path.control.bandwidth.get(), Bitrate::from_mbps(8));
+        assert_eq!(path.control.bandwidth(), Bitrate::from_mbps(8));
     }
 
     #[test]
@@ -421,7 +404,7 @@ mod tests {
         let first = small[0];
         let again = small.iter().find(|round| **round > first + 10).expect("a second probe");
         assert!((99..106).contains(&(again - first)), "{small:?}");
-        assert_eq!(path.control.bandwidth.get(), Bitrate::from_mbps(8));
+        assert_eq!(path.control.bandwidth(), Bitrate::from_mbps(8));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use punctual_rates::{CUBIC_DECREASE as BETA, CubicCurve, reno_growth};
 use punctual_units::Instant;
 
 use super::hystart::HyStart;
@@ -27,10 +28,7 @@ pub(in crate::traffic) struct Cubic {
 #[derive(Debug)]
 struct Epoch {
     start: Instant,
-    /// The window that the curve comes to rest at (`W_max`).
-    plateau: f64,
-    /// Seconds until then (`K`).
-    rise: f64,
+    curve: CubicCurve,
     /// The window of a Reno flow with the same losses (`W_est`).
     reno: f64,
 }
@@ -136,29 +134,12 @@ impl Epoch {
     /// Congestion avoidance from `window` on, below or from the `plateau`.
     fn new(start: Instant, window: f64, plateau: Option<f64>) -> Self {
         let plateau = plateau.filter(|plateau| *plateau > window).unwrap_or(window);
-        Self { start, plateau, rise: cube_root((plateau - window) / C), reno: window }
+        Self { start, curve: CubicCurve::between(window, plateau, 1.0), reno: window }
     }
 
     /// The window after `time` (equation 1).
     fn curve(&self, time: Duration) -> f64 {
-        let from_rest = time.as_secs_f64() - self.rise;
-        C * from_rest * from_rest * from_rest + self.plateau
-    }
-}
-
-/// By Newton's method, whose steps give the same on each machine.
-fn cube_root(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 0.0;
-    }
-    let mut root = value.max(1.0);
-    loop {
-        let better = (2.0 * root + value / (root * root)) / 3.0;
-        // From above it falls until rounding stops it.
-        if better >= root {
-            return root;
-        }
-        root = better;
+        self.curve.window(time.as_secs_f64())
     }
 }
 
@@ -171,12 +152,8 @@ fn count(number: u64) -> f64 {
     number as f64
 }
 
-/// The constants of RFC 9438: packets per cubed second, and the share of the window that a loss
-/// leaves.
-const C: f64 = 0.4;
-const BETA: f64 = 0.7;
-/// The packets per round trip by which a Reno flow that keeps 0.7 has the rate of one that halves.
-const RENO_SHARE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// The growth of a Reno flow's window that keeps as much as CUBIC after a loss.
+const RENO_SHARE: f64 = reno_growth(BETA);
 /// Packets (RFC 9438 section 4.6).
 const LEAST_WINDOW: f64 = 2.0;
 
@@ -221,7 +198,7 @@ mod tests {
             assert!((window / expected - 1.0).abs() < 0.012, "{windows:?} {expected}");
         }
         let epoch = control.epoch.expect("congestion avoidance");
-        assert!((epoch.rise - 9.0856).abs() < 1e-4, "{epoch:?}");
+        assert!((epoch.curve.rise() - 9.0856).abs() < 1e-4, "{epoch:?}");
         assert!((epoch.curve(Duration::from_secs(2)) - 857.697).abs() < 0.01);
     }
 
@@ -272,14 +249,5 @@ mod tests {
         let epoch = control.epoch.as_ref().expect("congestion avoidance");
         assert_eq!(epoch.start, Instant::ORIGIN + MS(9_000));
         assert!(control.window < 701.0, "{control:?}");
-    }
-
-    #[test]
-    fn cube_roots_are_exact_to_fifteen_digits() {
-        for root in [1e-3, 0.5, 1.0, 3.0, 9.085_6, 1e4] {
-            let found = cube_root(root * root * root);
-            assert!((found / root - 1.0).abs() < 1e-15, "{root} {found}");
-        }
-        assert_eq!(cube_root(0.0), 0.0);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use punctual_rates::Rounds;
 use punctual_units::Instant;
 
-use super::{Ack, Rounds};
+use super::Ack;
 
 /// HyStart++ (RFC 9406), and the train of acknowledgements of the older HyStart (Ha and Rhee,
 /// Taming the elephants, 2011), which Linux has beside its own watch on delays.
@@ -47,7 +48,7 @@ impl HyStart {
     /// The packets by which a window of `window` packets grows with this answer; `None` if slow
     /// start is over.
     pub(super) fn growth(&mut self, ack: &Ack, window: f64) -> Option<f64> {
-        if self.rounds.is_new(ack) {
+        if ack.begins_round(&mut self.rounds) {
             self.last = self.current.take();
             self.samples = 0;
             self.train.began = Some([ack.now; 2]);

@@ -2,13 +2,14 @@
 
 mod bbr;
 mod cubic;
-mod filters;
 mod hystart;
+mod least_rtt;
 mod new_reno;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
+use punctual_rates::Rounds;
 use punctual_units::{Bitrate, Instant};
 
 pub(super) use self::bbr::Bbr;
@@ -81,28 +82,10 @@ pub(super) struct Ack {
     pub(super) window_limited: bool,
 }
 
-/// Counts round trips: one has passed when a packet arrives that was sent after it began.
-#[derive(Debug, Default)]
-struct Rounds {
-    /// The bytes that had arrived when the round trip began.
-    begun_at: u64,
-    count: u64,
-}
-
-impl Rounds {
+impl Ack {
     /// Whether a new round trip begins with this answer.
-    fn is_new(&mut self, ack: &Ack) -> bool {
-        let is_new = ack.rate.is_some_and(|rate| rate.prior_delivered >= self.begun_at);
-        if is_new {
-            self.restart(ack.delivered);
-            self.count += 1;
-        }
-        is_new
-    }
-
-    /// A round trip begins now.
-    fn restart(&mut self, delivered: u64) {
-        self.begun_at = delivered;
+    fn begins_round(&self, rounds: &mut Rounds) -> bool {
+        self.rate.is_some_and(|rate| rounds.acknowledged(rate.prior_delivered, self.delivered))
     }
 }
 

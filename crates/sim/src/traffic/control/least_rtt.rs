@@ -1,40 +1,8 @@
-//! Extremes of the newest samples.
+//! The least of the newest round trips.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use punctual_units::{Bitrate, Instant};
-
-/// The highest rate of the last round trips.
-#[derive(Debug)]
-pub(super) struct MaxRate {
-    rounds: u64,
-    /// The round of each candidate; rates fall.
-    candidates: VecDeque<(u64, Bitrate)>,
-}
-
-impl MaxRate {
-    /// A filter over this number of round trips.
-    pub(super) fn new(rounds: u64) -> Self {
-        Self { rounds, candidates: VecDeque::new() }
-    }
-
-    /// A sample of the round trip numbered `round`. Older samples only leave when a new one comes.
-    pub(super) fn update(&mut self, round: u64, rate: Bitrate) {
-        while self.candidates.back().is_some_and(|&(_, lower)| lower <= rate) {
-            self.candidates.pop_back();
-        }
-        self.candidates.push_back((round, rate));
-        while self.candidates.front().is_some_and(|&(old, _)| old + self.rounds <= round) {
-            self.candidates.pop_front();
-        }
-    }
-
-    /// The highest rate; zero before the first sample.
-    pub(super) fn get(&self) -> Bitrate {
-        self.candidates.front().map_or(Bitrate::ZERO, |&(_, rate)| rate)
-    }
-}
+use punctual_units::Instant;
 
 /// The least round trip, until it is too old.
 #[derive(Debug)]
@@ -78,16 +46,6 @@ mod tests {
     use super::*;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
-
-    #[test]
-    fn the_highest_rate_of_ten_rounds_is_kept() {
-        let mut filter = MaxRate::new(10);
-        let rates = [(0, 5), (1, 9), (2, 3), (10, 4), (11, 2), (12, 1)].map(|(round, rate)| {
-            filter.update(round, Bitrate::from_mbps(rate));
-            filter.get().as_bits_per_sec() / 1_000_000
-        });
-        assert_eq!(rates, [5, 9, 9, 9, 4, 4]);
-    }
 
     #[test]
     fn the_least_round_trip_is_replaced_when_it_is_old() {
