@@ -368,7 +368,7 @@ mod tests {
         assert!((bytes * 8.0 / 10.1e6..bytes * 8.0 / 9.9e6).contains(&rate), "{bytes} {rate}");
         let packets = tcp.numbers["traffic.pktSent"];
         assert!(bytes < packets * 1_500.0 && bytes > packets * 1_450.0, "{bytes} {packets}");
-        for kind in ["newreno", "cubic", "bbr"] {
+        for kind in ["newreno", "cubic", "bbr", "bbr3"] {
             let tcp = with(&format!("kind = '{kind}'\nstart = '10s'"));
             let rate = tcp.numbers["traffic.mbpsGoodput"];
             assert!((6.5..9.0).contains(&rate), "{kind} {rate}");

@@ -41,7 +41,7 @@ pub(super) fn run(setup: &Setup, control: TcpControl) -> Result<Outcome, WorldEr
         counts: TcpCounts::of(&world.traffic_statistics(flow)),
         goodput: progress.map(|it| it.rate(Duration::ZERO, setup.duration)).unwrap_or_default(),
         // The formulas are for controls that take a loss for congestion.
-        path: path(setup).filter(|_| control != TcpControl::Bbr),
+        path: path(setup).filter(|_| !matches!(control, TcpControl::Bbr | TcpControl::Bbr3)),
         stream: setup.bitrate.as_mbps() * 1e6,
         readchunk: setup.blocks.unwrap_or_default().readchunk,
     })));

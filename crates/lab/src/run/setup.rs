@@ -424,11 +424,11 @@ impl Given<'_> {
     }
 
     fn traffic(&self) -> Result<Option<CrossTraffic>, PlanError> {
-        let kinds = ["none", "constant", "on-off", "tcp", "newreno", "cubic", "bbr"];
+        let kinds = ["none", "constant", "on-off", "tcp", "newreno", "cubic", "bbr", "bbr3"];
         let Some(kind) = self.word("traffic.kind", &kinds)? else {
             let given = self.values.iter().find(|(key, _)| key.starts_with("traffic."));
             let message =
-                "[traffic] has no `kind`: none, constant, on-off, tcp, newreno, cubic or bbr";
+                "[traffic] has no `kind`: none, constant, on-off, tcp, newreno, cubic, bbr or bbr3";
             return given.map_or(Ok(None), |(key, _)| Err(self.error(key, message)));
         };
         let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));

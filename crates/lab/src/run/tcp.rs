@@ -12,5 +12,9 @@ pub(super) fn control(given: &Given<'_>) -> Result<Option<TcpControl>, PlanError
 }
 
 /// The congestion controls by their names in plans.
-pub(super) const CONTROLS: [(&str, TcpControl); 3] =
-    [("newreno", TcpControl::NewReno), ("cubic", TcpControl::Cubic), ("bbr", TcpControl::Bbr)];
+pub(super) const CONTROLS: [(&str, TcpControl); 4] = [
+    ("newreno", TcpControl::NewReno),
+    ("cubic", TcpControl::Cubic),
+    ("bbr", TcpControl::Bbr),
+    ("bbr3", TcpControl::Bbr3),
+];

@@ -1,4 +1,4 @@
-//! TCP flows with NewReno, CUBIC and BBR: rates, shares, and the reactions to losses.
+//! TCP flows with NewReno, CUBIC, BBR and BBR 3: rates, shares, and the reactions to losses.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use punctual_sim::{TcpConfig, TcpControl, Traffic, TrafficConfig, TrafficId};
 
 use crate::common::{MS, Pair, SECS, bottleneck, tcp};
 
-const ALL: [TcpControl; 3] = [TcpControl::NewReno, TcpControl::Cubic, TcpControl::Bbr];
+const ALL: [TcpControl; 4] =
+    [TcpControl::NewReno, TcpControl::Cubic, TcpControl::Bbr, TcpControl::Bbr3];
 
 /// A world with one bottleneck, and flows that start some time after each other, which the seed
 /// decides: 1.0 to 1.9 s.
@@ -78,6 +79,18 @@ fn bbr_does_not_slow_down_for_random_loss() {
         pair.world.run_for(SECS(60));
         let rate = mbps(&pair, flow, SECS(5), SECS(60));
         assert!(rate >= 0.8 * 50.0 * 0.98, "seed {seed}: {rate} Mb/s");
+    }
+}
+
+/// Losses below 2 % of the flight do not show its upper bound.
+#[test]
+fn version_3_of_bbr_has_three_fourths_of_a_link_with_one_percent_of_loss() {
+    for rtt in [20, 60, 200] {
+        let link = bottleneck(50, MS(rtt), 1.0).with_loss(Loss::Random(0.01)).expect("a share");
+        let (mut pair, [flow]) = flows(1, link, [TcpControl::Bbr3]);
+        pair.world.run_for(SECS(60));
+        let rate = mbps(&pair, flow, SECS(5), SECS(60));
+        assert!(rate >= 37.0, "RTT {rtt} ms: {rate} Mb/s");
     }
 }
 

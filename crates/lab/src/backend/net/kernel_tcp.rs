@@ -59,6 +59,7 @@ fn name(control: TcpControl) -> &'static str {
         TcpControl::NewReno => "reno",
         TcpControl::Cubic => "cubic",
         TcpControl::Bbr => "bbr",
+        TcpControl::Bbr3 => "bbr3",
         // The kernel has none of this name, so that its runs are left out.
         _ => "unknown",
     }

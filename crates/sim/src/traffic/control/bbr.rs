@@ -344,6 +344,7 @@ mod tests {
                 prior_delivered,
                 interval: MS(100),
                 is_app_limited: false,
+                ..RateSample::default()
             };
             self.control.on_ack(&Ack {
                 delivered: self.delivered,

@@ -14,6 +14,10 @@ pub(in crate::traffic) struct RateSample {
     pub(in crate::traffic) interval: Duration,
     /// Whether the application had too little data then.
     pub(in crate::traffic) is_app_limited: bool,
+    /// Bytes in flight when the packet was sent, itself included.
+    pub(in crate::traffic) flight: u64,
+    /// Bytes that were found to be lost since then.
+    pub(in crate::traffic) lost: u64,
 }
 
 impl RateSample {
@@ -33,6 +37,8 @@ pub(super) struct DeliveryRate {
     first_sent: Instant,
     /// The application had too little data before this byte.
     app_limited_up_to: u64,
+    /// Bytes that were found to be lost.
+    lost: u64,
     /// The newest packet of this answer.
     newest: Option<(Instant, Snapshot)>,
 }
@@ -44,6 +50,8 @@ pub(super) struct Snapshot {
     delivered_at: Instant,
     first_sent: Instant,
     is_app_limited: bool,
+    flight: u64,
+    lost: u64,
 }
 
 impl DeliveryRate {
@@ -53,6 +61,7 @@ impl DeliveryRate {
             delivered_at: Instant::ORIGIN,
             first_sent: Instant::ORIGIN,
             app_limited_up_to: 0,
+            lost: 0,
             newest: None,
         }
     }
@@ -62,9 +71,9 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// A packet is sent; `idle` if none is in flight.
-    pub(super) fn on_send(&mut self, now: Instant, idle: bool) -> Snapshot {
-        if idle {
+    /// A packet of `bytes` bytes is sent, with `flight` bytes in flight before it.
+    pub(super) fn on_send(&mut self, now: Instant, bytes: u64, flight: u64) -> Snapshot {
+        if flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
         }
         Snapshot {
@@ -72,6 +81,8 @@ impl DeliveryRate {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             is_app_limited: self.is_app_limited(),
+            flight: flight + bytes,
+            lost: self.lost,
         }
     }
 
@@ -101,6 +112,11 @@ impl DeliveryRate {
         self.delivered_at = now;
     }
 
+    /// A packet of `bytes` bytes was lost.
+    pub(super) fn on_loss(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
     /// The rate after all arrivals of an answer. Intervals below the least round trip are too short
     /// for one: answers came in a bunch.
     pub(super) fn sample(&mut self, least_rtt: Duration) -> Option<RateSample> {
@@ -114,6 +130,8 @@ impl DeliveryRate {
             prior_delivered: then.delivered,
             interval,
             is_app_limited: then.is_app_limited,
+            flight: then.flight,
+            lost: self.lost - then.lost,
         })
     }
 }
@@ -129,7 +147,7 @@ mod tests {
     fn the_rate_is_that_of_sending_or_of_arriving_whichever_is_lower() {
         let mut rate = DeliveryRate::new();
         // Ten packets at once; they arrive each 10 ms.
-        let sent: Vec<Snapshot> = (0..10).map(|n| rate.on_send(AT(0), n == 0)).collect();
+        let sent: Vec<Snapshot> = (0..10).map(|n| rate.on_send(AT(0), 1_000, 1_000 * n)).collect();
         for (n, snapshot) in (0..).zip(&sent[..9]) {
             rate.on_arrival(AT(50 + 10 * n), 1_000, AT(0), *snapshot);
             rate.sample(RTT);
@@ -139,8 +157,9 @@ mod tests {
         let sample = rate.sample(RTT).expect("a packet arrived");
         assert_eq!(sample.rate, Bitrate::of(10_000, Duration::from_millis(140)));
         // Answers that come all at once, to packets that were sent each 10 ms.
-        let sent: Vec<_> =
-            (0..10).map(|n| (AT(150 + 10 * n), rate.on_send(AT(150 + 10 * n), n == 0))).collect();
+        let sent: Vec<_> = (0..10)
+            .map(|n| (AT(150 + 10 * n), rate.on_send(AT(150 + 10 * n), 1_000, 1_000 * n)))
+            .collect();
         for (at, snapshot) in sent {
             rate.on_arrival(AT(300), 1_000, at, snapshot);
         }
@@ -152,11 +171,11 @@ mod tests {
     #[test]
     fn packets_after_a_silence_of_the_application_are_marked_for_a_round_trip() {
         let mut rate = DeliveryRate::new();
-        let first = rate.on_send(AT(0), true);
+        let first = rate.on_send(AT(0), 1_000, 0);
         rate.on_source_empty(1_000);
-        let second = rate.on_send(AT(10), false);
+        let second = rate.on_send(AT(10), 1_000, 1_000);
         rate.on_arrival(AT(50), 1_000, AT(0), first);
-        let third = rate.on_send(AT(50), false);
+        let third = rate.on_send(AT(50), 1_000, 1_000);
         assert_eq!(
             [first, second, third].map(|packet| packet.is_app_limited),
             [false, true, false]
@@ -166,7 +185,7 @@ mod tests {
     #[test]
     fn an_interval_below_the_least_round_trip_gives_no_rate() {
         let mut rate = DeliveryRate::new();
-        let packet = rate.on_send(AT(0), true);
+        let packet = rate.on_send(AT(0), 1_000, 0);
         rate.on_arrival(AT(40), 1_000, AT(0), packet);
         assert!(!rate.sample(RTT).expect("a packet arrived").is_valid());
         assert!(rate.sample(RTT).is_none(), "no arrival");

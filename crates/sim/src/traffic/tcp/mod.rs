@@ -20,7 +20,7 @@ use self::sender::Sender;
 use self::source::Segmenter;
 pub use self::source::TcpSource;
 use super::TrafficStatistics;
-use super::control::{Bbr, CongestionControl, Cubic, NewReno};
+use super::control::{Bbr, Bbr3, CongestionControl, Cubic, NewReno};
 use crate::error::WorldError;
 use crate::schedule::RateSchedule;
 
@@ -63,6 +63,8 @@ pub enum TcpControl {
     Cubic,
     /// Version 1, draft-cardwell-iccrg-bbr-congestion-control-00.
     Bbr,
+    /// Version 3, draft-ietf-ccwg-bbr.
+    Bbr3,
 }
 
 /// A packet of a flow.
@@ -123,6 +125,7 @@ impl Tcp {
             TcpControl::NewReno => Box::new(NewReno::new(bytes, max_window)),
             TcpControl::Cubic => Box::new(Cubic::new(bytes, max_window)),
             TcpControl::Bbr => Box::new(Bbr::new(bytes, seed)),
+            TcpControl::Bbr3 => Box::new(Bbr3::new(bytes, seed)),
         };
         let payload = packet - HEADERS;
         let segments = Segmenter::new(source, payload, start);

@@ -232,7 +232,7 @@ impl Sender {
         if is_idle && self.rate.is_app_limited() {
             self.control.on_restart();
         }
-        let snapshot = self.rate.on_send(now, is_idle);
+        let snapshot = self.rate.on_send(now, self.packet, self.flight());
         self.totals.retransmitted += u64::from(segment != self.segments.next_new());
         self.segments.send(segment);
         let packet = self.transmissions.send(now, segment, snapshot);
@@ -352,6 +352,7 @@ impl Sender {
 
     fn lose(&mut self, (number, sent): (u32, Sent), news: &mut News) {
         self.totals.lost += 1;
+        self.rate.on_loss(self.packet);
         self.segments.lose(sent.segment);
         news.lost += 1;
         news.newest_lost = Some(number);
