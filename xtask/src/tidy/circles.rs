@@ -27,7 +27,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("netem", 5),
     ("probe", 4),
     ("program", 5),
-    ("proto", 3),
+    ("proto", 2),
     ("punctual", 4),
     ("quic", 2),
     ("sockets", 4),

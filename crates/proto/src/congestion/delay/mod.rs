@@ -5,15 +5,12 @@ mod competing;
 mod contact;
 mod drain;
 mod growth;
-mod holding;
 mod limits;
 mod longer_path;
 mod path_trial;
-mod pauses;
 mod pipe;
 mod queue;
 mod reported_capacity;
-mod rise;
 mod rivals;
 mod solo;
 mod start;
@@ -29,7 +26,6 @@ use self::competing::Competing;
 use self::contact::Contact;
 use self::drain::Drain;
 use self::growth::Growth;
-use self::holding::Holding;
 use self::limits::Limits;
 use self::path_trial::{PathTrial, Sender};
 use self::pipe::Pipe;
@@ -43,8 +39,8 @@ use crate::policy::congestion::{CongestionControl, PathState};
 use crate::report_times::ACK_PERIOD;
 use crate::wake_up::WakeUp;
 
-/// Sends at the rate of the path with a short queue of its own, as one flow of CUBIC beside others
-/// that fill the queue, and as one of BBR beside BBR.
+/// Sends at the rate of the path with a short queue of its own, and as one flow of CUBIC beside
+/// others that fill the queue.
 ///
 /// It sets a window for the packets in the network, which excludes packets that are known to be
 /// lost, and paces them at the window per round trip. `docs/stream.md` explains the law.
@@ -73,7 +69,6 @@ enum DelayPhase {
     Start(SlowStart),
     Solo(Growth),
     Competing(Competing),
-    Holding(Holding),
 }
 
 /// The greatest value of the last time, which fades.
@@ -178,7 +173,6 @@ impl DelayControl {
         let path = self.path_view();
         let is_used = self.pipe.take_most() as f64 >= USED * self.window;
         let base_fall = self.queue.take_fall();
-        self.look_for_bbr(now, &path);
         match self.phase {
             DelayPhase::Start(_) => self.follow_start(now, &path, is_used, new),
             DelayPhase::Solo(_) => {
@@ -187,7 +181,6 @@ impl DelayControl {
                 self.follow_solo(now, elapsed, &path, is_used);
             }
             DelayPhase::Competing(_) => self.follow_competing(now, &path, is_used),
-            DelayPhase::Holding(_) => self.follow_holding(now, &path, is_used),
         }
         self.window = self.window.max(LEAST_WINDOW);
     }
@@ -293,26 +286,6 @@ impl DelayControl {
         self.be_alone();
     }
 
-    fn look_for_bbr(&mut self, now: Instant, path: &PathView) {
-        let competes = matches!(self.phase, DelayPhase::Competing(_));
-        let appears = self.limits.competes() && self.rivals.bbr_appears(now, path, competes);
-        if appears && (competes || matches!(self.phase, DelayPhase::Solo(_))) {
-            self.phase =
-                DelayPhase::Holding(Holding::new(now, path.rate, self.rivals.highest_rate()));
-        }
-    }
-
-    fn follow_holding(&mut self, now: Instant, path: &PathView, is_used: bool) {
-        let DelayPhase::Holding(holding) = &mut self.phase else { return };
-        holding.follow(now, path, self.pipe.packets(), is_used);
-        self.window = holding.window(path.base);
-        let is_alone = holding.is_alone();
-        if self.rivals.bbr_is_gone(now, path) || is_alone {
-            self.window = self.full_window(path);
-            self.be_alone();
-        }
-    }
-
     /// Nobody else fills the queue any more.
     fn be_alone(&mut self) {
         self.largest_window = self.window;
@@ -333,7 +306,7 @@ impl DelayControl {
                 let drain = || self.drain.share(self.queue.base(), self.queue.delay());
                 self.path_trial.left().or_else(drain)
             }
-            DelayPhase::Start(_) | DelayPhase::Holding(_) => None,
+            DelayPhase::Start(_) => None,
         };
         share.map_or(self.window, |share| (share * self.window).max(LEAST_WINDOW))
     }
@@ -344,9 +317,6 @@ impl DelayControl {
     }
 
     fn packets_per_second(&self) -> f64 {
-        if let DelayPhase::Holding(holding) = &self.phase {
-            return holding.pace();
-        }
         let window = self.effective_window();
         let DelayPhase::Start(start) = &self.phase else {
             let time = self.queue.round_trip() + ACK_PERIOD;
@@ -437,12 +407,11 @@ impl CongestionControl for DelayControl {
         if path.arrived.is_some_and(|total| self.pipe.reports_more(total)) {
             self.follow_report(now, path);
         }
-        match &mut self.phase {
-            DelayPhase::Start(start) => start.lost(path.newly_lost),
-            DelayPhase::Holding(holding) => holding.lost(path.newly_lost),
-            DelayPhase::Solo(_) | DelayPhase::Competing(_) => {}
-        }
-        let DelayPhase::Competing(competing) = &mut self.phase else { return };
+        let competing = match &mut self.phase {
+            DelayPhase::Start(start) => return start.lost(path.newly_lost),
+            DelayPhase::Solo(_) => return,
+            DelayPhase::Competing(competing) => competing,
+        };
         let full = self.deepest_queue.value.mul_f64(FULL_QUEUE);
         if competing.is_new(first) && self.queue.delay() >= full {
             let window = competing.handle_loss(now, self.window, path.next_new);

@@ -2,7 +2,6 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::pauses::Pauses;
 use super::window_trial::{Answer, WindowTrial};
 
 /// Notices other senders that fill the queue of the path, whatever its delay, because they react
@@ -12,8 +11,6 @@ use super::window_trial::{Answer, WindowTrial};
 /// packets arrive as before, the queue was its own, as after a drop of the link's rate; otherwise
 /// others took the room. While it competes with them, the sender lowers its window by a fifth from
 /// time to time, for a few round trips, to see whether they are still there.
-///
-/// Others that follow BBR are noticed by their pauses.
 #[derive(Debug)]
 pub(super) struct Rivals {
     /// The mean queueing delay, seconds.
@@ -22,7 +19,6 @@ pub(super) struct Rivals {
     long_queue: Option<LongQueue>,
     test: Option<WindowTrial>,
     next_test: Option<Instant>,
-    pauses: Pauses,
     /// The highest arrival rate since the link was last found to have become slower, packets per
     /// second.
     highest_rate: f64,
@@ -85,25 +81,8 @@ impl Rivals {
             long_queue: None,
             test: None,
             next_test: None,
-            pauses: Pauses::new(),
             highest_rate: 0.0,
         }
-    }
-
-    /// Follows a report. Returns whether others follow BBR; `are_known` if the sender competes.
-    pub(super) fn bbr_appears(&mut self, now: Instant, path: &PathView, are_known: bool) -> bool {
-        let appears = self.pauses.follow(now, path, are_known);
-        if appears {
-            (self.test, self.long_queue) = (None, None);
-        }
-        appears
-    }
-
-    /// Follows a report while the sender competes with BBR. Returns whether BBR is gone.
-    pub(super) fn bbr_is_gone(&mut self, now: Instant, path: &PathView) -> bool {
-        self.follow(now, path);
-        let is_short = self.is_short(path) && self.pauses.are_settled(now, path.base);
-        is_short || !self.pauses.go_on(now)
     }
 
     /// Follows a report while the sender keeps to its own queue, with this window. Returns whether
@@ -145,8 +124,7 @@ impl Rivals {
         self.follow(now, path);
         let others = if self.is_short(path) { Others::Gone } else { self.test(now, path) };
         if others != Others::Present {
-            let pauses = std::mem::replace(&mut self.pauses, Pauses::new());
-            *self = Self { pauses, highest_rate: self.highest_rate, ..Self::new() };
+            *self = Self { highest_rate: self.highest_rate, ..Self::new() };
         }
         others
     }
@@ -154,11 +132,6 @@ impl Rivals {
     /// The share of the window that a test leaves, while one is under way.
     pub(super) fn left(&self) -> Option<f64> {
         self.test.as_ref().map(WindowTrial::left)
-    }
-
-    /// The highest arrival rate that the link has carried, packets per second.
-    pub(super) const fn highest_rate(&self) -> f64 {
-        self.highest_rate
     }
 
     /// Whether the queue is too short to be filled by others.
