@@ -6,6 +6,7 @@
 mod bare;
 mod capi;
 mod check;
+mod lanes;
 mod machines;
 mod shell;
 mod test;

@@ -33,17 +33,30 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", shown(command))) }
 }
 
-/// Runs `command`, which runs tests, to its end, hands each line of its output to `line` after
-/// printing it, and says whether it succeeded. Standard output and standard error are one, so that
-/// cargo's line about a test program comes before the program's own.
+/// Runs `command`, which runs tests, to its end, prints each line of its output and hands it to
+/// `line`, and says whether it succeeded.
 ///
 /// # Errors
 ///
-/// If tests say nothing for [`SILENCE`]: one of them hangs.
+/// As of [`read`].
 pub(crate) fn run_and_read(
     command: &mut Command,
     mut line: impl FnMut(&str),
 ) -> Result<bool, String> {
+    read(command, |text| {
+        say(text);
+        line(text);
+    })
+}
+
+/// Runs `command`, which runs tests, to its end, hands each line of its output to `line`, and says
+/// whether it succeeded. Standard output and standard error are one, so that cargo's line about a
+/// test program comes before the program's own.
+///
+/// # Errors
+///
+/// If tests say nothing for [`SILENCE`]: one of them hangs.
+pub(crate) fn read(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool, String> {
     announce(command);
     let failed = |error: io::Error| error.to_string();
     let (output, input) = io::pipe().map_err(failed)?;
@@ -57,7 +70,6 @@ pub(crate) fn run_and_read(
     loop {
         match lines.recv_timeout(LOOK) {
             Ok(text) => {
-                say(&text);
                 line(&text);
                 // Before the first test runs they are compiled, which may take long.
                 let is_first = text.starts_with("running ");

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-use punctual_stalls::{DISTURBANCE, Watch};
+use punctual_stalls::DISTURBANCE;
 
-use crate::capi;
 use crate::shell::{Outcome, cargo, run_and_read, say};
-use crate::totals::{FailedTest, Moment, Totals};
+use crate::totals::{FailedTest, Totals};
+use crate::{capi, lanes};
 
 /// The most failed tests that are run again, alone.
 const MOST_REPEATED: usize = 4;
@@ -23,16 +23,7 @@ const MOST_REPEATED: usize = 4;
 pub(crate) fn run(require_peers: bool) -> Outcome {
     let reruns = reruns_file()?;
     begin_file(&reruns)?;
-    let mut totals = Totals::default();
-    let mut tests = cargo(["test", "--workspace", "--no-fail-fast"]);
-    prepare(&mut tests, require_peers)?;
-    let watch = Watch::start();
-    let passed = run_and_read(&mut tests, |line| match totals.count(line) {
-        Some(Moment::Begins) => watch.forget(),
-        Some(Moment::Failed) => totals.stalled(watch.longest()),
-        None => {}
-    })?;
-    drop(watch);
+    let (totals, passed) = lanes::run(|tests| prepare(tests, require_peers))?;
     let passed = passed || passed_alone(&totals, &reruns, require_peers)?;
     say(&format!("the slowest test programs:{}", totals.slowest_programs()));
     let notes = fs::read_to_string(&reruns).unwrap_or_default();
@@ -117,7 +108,6 @@ fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
     if cfg!(target_os = "linux") {
         tests.env("PUNCTUAL_C_LIBRARY", c_library()?);
     }
-    run_more_at_a_time(tests);
     if require_peers {
         tests.env("PUNCTUAL_REQUIRE_PEERS", "1");
     }

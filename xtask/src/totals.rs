@@ -58,6 +58,15 @@ impl Totals {
         &self.failed_tests
     }
 
+    /// Adds the results of other programs.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.failed_tests.extend(other.failed_tests);
+        self.programs.extend(other.programs);
+    }
+
     /// Adds what `line` reports, if it reports anything: cargo's line about the program that it
     /// starts, libtest's result line, or the line that an interop test prints when it skips. Such a
     /// test counts as skipped, not as passed.
