@@ -7,11 +7,10 @@ mod drain;
 mod growth;
 mod limits;
 mod longer_path;
-mod path_trial;
 mod pipe;
 mod queue;
+mod queue_owner;
 mod reported_capacity;
-mod rivals;
 mod solo;
 mod start;
 mod window_trial;
@@ -27,13 +26,13 @@ use self::contact::Contact;
 use self::drain::Drain;
 use self::growth::Growth;
 use self::limits::Limits;
-use self::path_trial::{PathTrial, Sender};
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
+use self::queue_owner::{Owner, QueueOwner, Sender};
 use self::reported_capacity::Capacity;
-use self::rivals::{Others, PathView, Rivals};
 use self::solo::Solo;
 use self::start::SlowStart;
+use self::window_trial::PathView;
 use crate::config::{Config, RatePolicy};
 use crate::policy::congestion::{CongestionControl, PathState};
 use crate::report_times::ACK_PERIOD;
@@ -51,8 +50,7 @@ pub(crate) struct DelayControl {
     queue: QueueDelay,
     arrivals: ArrivalRate,
     phase: DelayPhase,
-    rivals: Rivals,
-    path_trial: PathTrial,
+    queue_owner: QueueOwner,
     drain: Drain,
     /// The largest number of packets in the network.
     window: f64,
@@ -106,8 +104,7 @@ impl DelayControl {
             queue: QueueDelay::default(),
             arrivals: ArrivalRate::default(),
             phase: DelayPhase::Start(SlowStart::new()),
-            rivals: Rivals::new(),
-            path_trial: PathTrial::new(),
+            queue_owner: QueueOwner::new(),
             drain: Drain::default(),
             window: FIRST_WINDOW,
             largest_window: FIRST_WINDOW,
@@ -228,28 +225,33 @@ impl DelayControl {
         if self.drain.follow(now, path.base, path.queue) {
             self.window = self.full_window(path);
         }
-        if self.drain.is_under_way() || self.test_path(now, path, is_used) {
+        if self.drain.is_under_way() || self.follow_queue_owner(now, path, is_used) {
             return;
         }
         self.follow_law(now, elapsed, path, is_used);
         self.largest_window = self.largest_window.max(self.window);
-        if self.limits.competes() && self.rivals.appear(now, path, self.window) {
-            let (most, shares) = (self.largest_window, self.limits.shares());
-            self.phase = DelayPhase::Competing(Competing::new(now, self.window, most, shares));
-        }
     }
 
-    /// Looks whether the path has become longer. Returns whether that decides on the window now.
-    fn test_path(&mut self, now: Instant, path: &PathView, is_used: bool) -> bool {
-        let own = self.solo().own_delay(self.path_trial.reference_rate().max(path.rate));
-        let sender = Sender { window: self.window, is_used };
-        let is_longer = self.path_trial.follow(now, path, own, sender);
-        if is_longer {
-            self.queue.path_is_longer();
-            self.window =
-                self.window.max(self.path_trial.reference_rate() * path.round_trip().as_secs_f64());
+    /// Looks whose the queue is. Returns whether that decides on the window now.
+    fn follow_queue_owner(&mut self, now: Instant, path: &PathView, is_used: bool) -> bool {
+        let own = self.solo().own_delay(self.queue_owner.reference_rate().max(path.rate));
+        let sender = Sender { window: self.window, is_used, own };
+        match self.queue_owner.of_sender_alone(now, path, sender) {
+            Some(Owner::Others) if self.limits.competes() => {
+                let (most, shares) = (self.largest_window, self.limits.shares());
+                self.phase = DelayPhase::Competing(Competing::new(now, self.window, most, shares));
+            }
+            Some(Owner::Nobody) => {
+                self.queue.path_is_longer();
+                let rate = self.queue_owner.reference_rate();
+                self.window = self.window.max(rate * path.round_trip().as_secs_f64());
+            }
+            // The link has become slower.
+            Some(Owner::Sender) => self.window = self.window.min(self.full_window(path)),
+            Some(Owner::Others) => return false,
+            None => return self.queue_owner.left().is_some(),
         }
-        is_longer || self.path_trial.left().is_some()
+        true
     }
 
     /// Moves the window by the law of a sender that is alone.
@@ -278,18 +280,12 @@ impl DelayControl {
         if is_used {
             self.window = competing.window(now, path.round_trip());
         }
-        match self.rivals.others(now, path) {
-            Others::Present => return,
-            Others::Gone => self.window = self.full_window(path),
-            Others::Never => self.queue.path_is_longer(),
+        match self.queue_owner.of_competing_sender(now, path) {
+            None | Some(Owner::Others) => return,
+            Some(Owner::Sender) => self.window = self.full_window(path),
+            Some(Owner::Nobody) => self.queue.path_is_longer(),
         }
-        self.be_alone();
-    }
-
-    /// Nobody else fills the queue any more.
-    fn be_alone(&mut self) {
         self.largest_window = self.window;
-        self.path_trial = PathTrial::new();
         self.phase = DelayPhase::Solo(Growth::new());
     }
 
@@ -301,12 +297,12 @@ impl DelayControl {
     /// The window that applies now.
     fn effective_window(&self) -> f64 {
         let share = match self.phase {
-            DelayPhase::Competing(_) => self.rivals.left(),
+            DelayPhase::Start(_) => None,
+            DelayPhase::Competing(_) => self.queue_owner.left(),
             DelayPhase::Solo(_) => {
                 let drain = || self.drain.share(self.queue.base(), self.queue.delay());
-                self.path_trial.left().or_else(drain)
+                self.queue_owner.left().or_else(drain)
             }
-            DelayPhase::Start(_) => None,
         };
         share.map_or(self.window, |share| (share * self.window).max(LEAST_WINDOW))
     }

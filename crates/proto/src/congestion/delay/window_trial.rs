@@ -2,8 +2,6 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::rivals::PathView;
-
 /// Lowers the window for a moment and raises it again, to see how the path answers.
 ///
 /// If the queue is all the sender's own, the round trip falls as the window does, and as many
@@ -23,6 +21,24 @@ pub(super) struct WindowTrial {
     after: Mean,
     rate_before: f64,
     rate_lowered: f64,
+}
+
+/// The state of the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathView {
+    pub(super) base: Duration,
+    pub(super) queue: Duration,
+    /// The target of the queueing delay.
+    pub(super) target: Duration,
+    /// Packets that arrive per second.
+    pub(super) rate: f64,
+}
+
+impl PathView {
+    /// The present round trip.
+    pub(super) fn round_trip(&self) -> Duration {
+        self.base + self.queue
+    }
 }
 
 /// The owner of the queue, by the answer of the path.
