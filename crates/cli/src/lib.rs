@@ -11,10 +11,8 @@
 
 mod args;
 mod completions;
-mod connections;
 mod demo;
 mod emulate;
-mod endpoint;
 mod file;
 mod generate;
 mod lab;
@@ -26,10 +24,9 @@ mod probe;
 mod receive;
 mod route;
 mod stats;
-mod stream_ids;
-mod tries;
+mod uris;
 mod usage;
-mod warnings;
+mod watching;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

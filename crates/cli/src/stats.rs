@@ -11,11 +11,11 @@ use punctual_stats::{
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::args::{StatsArgs, StatsFormat};
-use crate::endpoint::{Row, StatsEnd};
 use crate::exit::Failure;
 use crate::last_rows::LastRows;
 use crate::output::{Columns, Rows};
 use crate::timepoint::timepoint;
+use punctual_ends::{Row, StatsEnd};
 
 /// The files that get a row for each connection once a period.
 pub(crate) struct StatsFiles {

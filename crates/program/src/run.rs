@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, code};
 use crate::{output, stop};
 
 /// Reads the command line. Help and faults are printed, the latter as `explained` says them.
@@ -35,7 +35,7 @@ pub fn program(name: &str, work: impl FnOnce() -> Result<(), Failure>) -> ExitCo
         output::message(format!("{name}: {failure}\n"));
     }
     output::finish();
-    result.map_or_else(|failure| ExitCode::from(failure.code()), |()| ExitCode::SUCCESS)
+    result.map_or_else(|failure| ExitCode::from(code(&failure)), |()| ExitCode::SUCCESS)
 }
 
 /// Runs a command's work to its end, on all cores.

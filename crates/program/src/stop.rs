@@ -1,13 +1,15 @@
 //! The end in good order: on Ctrl-C, on SIGTERM, when the terminal closes, or after a time.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::exit::{Failure, INTERRUPTED};
+use crate::exit::INTERRUPTED;
 use crate::hangup;
+
+pub use punctual_ends::Stop;
 
 /// How far signals have brought this process to its end.
 static STAGE: LazyLock<watch::Sender<Stage>> = LazyLock::new(watch::Sender::default);
@@ -35,117 +37,61 @@ pub async fn hurried() {
     let _ = STAGE.subscribe().wait_for(|stage| matches!(stage, Stage::Hurrying(_))).await;
 }
 
-/// Completes when a signal has asked for the end, and this time has passed with it.
-pub async fn signalled_for(time: Duration) {
-    let _ = STAGE.subscribe().wait_for(|stage| *stage != Stage::None).await;
-    sleep(time).await;
-}
-
-/// The end of a stream, whose failure is only logged if a signal has ended the command: what was on
-/// its way is then lost by intention.
-pub fn judge(ended: Result<(), Failure>) -> Result<(), Failure> {
-    match ended {
-        Err(failure) if signalled() => {
-            tracing::warn!("{failure}");
-            Ok(())
+/// Ends on Ctrl-C, on SIGTERM, on SIGHUP if that asks for nothing else, and after `duration` if
+/// there is one. After a further signal the connections are only told of the end; a third one ends
+/// the program at once. Signals that come together are one: `timeout` sends two.
+pub fn on_signals(duration: Option<Duration>) -> Stop {
+    let stop = Stop::default();
+    let (signals, by_time) = (stop.clone(), stop.clone());
+    // Made here, so that a signal that comes before the task runs counts as well.
+    let mut ends = Signals::to_end();
+    let mut hangups = Signals::hangups();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = ends.next() => signal(&signals),
+                () = hangups.next() => hang_up(&signals).await,
+            }
         }
-        ended => ended,
-    }
-}
-
-/// Tells all parts of a command when it is time to end.
-#[derive(Clone, Debug)]
-pub struct Stop {
-    told: watch::Receiver<Option<Instant>>,
-    teller: Arc<watch::Sender<Option<Instant>>>,
-}
-
-impl Stop {
-    /// Ends on Ctrl-C, on SIGTERM, on SIGHUP if that asks for nothing else, and after `duration` if
-    /// there is one. After a further signal the connections are only told of the end; a third one
-    /// ends the program at once. Signals that come together are one: `timeout` sends two.
-    pub fn on_signals(duration: Option<Duration>) -> Self {
-        let (teller, told) = watch::channel(None);
-        let stop = Self { told, teller: Arc::new(teller) };
-        let (signals, by_time) = (stop.clone(), stop.clone());
-        // Made here, so that a signal that comes before the task runs counts as well.
-        let mut ends = Signals::to_end();
-        let mut hangups = Signals::hangups();
+    });
+    if let Some(duration) = duration {
         tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = ends.next() => signals.signal(),
-                    () = hangups.next() => signals.hang_up().await,
-                }
-            }
-        });
-        if let Some(duration) = duration {
-            tokio::spawn(async move {
-                sleep(duration).await;
-                by_time.tell();
-                tracing::debug!("the time is over");
-            });
-        }
-        stop
-    }
-
-    /// Tells all parts that it is time to end.
-    pub fn tell(&self) {
-        self.teller.send_if_modified(|told| {
-            let is_new = told.is_none();
-            told.get_or_insert_with(Instant::now);
-            is_new
+            sleep(duration).await;
+            by_time.tell();
+            tracing::debug!("the time is over");
         });
     }
+    stop
+}
 
-    /// Completes when it is time to end.
-    pub async fn told(&self) {
-        // An error would mean that the sender is gone, but `self` holds it.
-        let _ = self.told.clone().wait_for(Option::is_some).await;
-    }
-
-    /// Whether it is time to end.
-    pub fn is_told(&self) -> bool {
-        self.told.borrow().is_some()
-    }
-
-    /// The result of `work`, or `None` if it is time to end first.
-    pub async fn or<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            result = work => Some(result),
-            () = self.told() => None,
+fn signal(stop: &Stop) {
+    let stage = *STAGE.borrow();
+    match Step::after(stop.told_at(), stage, Instant::now()) {
+        Step::Nothing => {}
+        Step::End => {
+            STAGE.send_replace(Stage::Ending);
+            stop.interrupt();
+            tracing::info!("stopping; a second Ctrl-C ends at once");
         }
-    }
-
-    fn signal(&self) {
-        let (told, stage) = (*self.told.borrow(), *STAGE.borrow());
-        match Step::after(told, stage, Instant::now()) {
-            Step::Nothing => {}
-            Step::End => {
-                STAGE.send_replace(Stage::Ending);
-                self.tell();
-                tracing::info!("stopping; a second Ctrl-C ends at once");
-            }
-            Step::Hurry => {
-                STAGE.send_replace(Stage::Hurrying(Instant::now()));
-                self.tell();
-            }
-            Step::Exit => std::process::exit(INTERRUPTED.into()),
+        Step::Hurry => {
+            STAGE.send_replace(Stage::Hurrying(Instant::now()));
+            stop.interrupt();
         }
+        Step::Exit => std::process::exit(INTERRUPTED.into()),
     }
+}
 
-    async fn hang_up(&self) {
-        match hangup::work() {
-            // A shell may send the signal just before its terminal closes.
-            true => {
-                sleep(TOGETHER).await;
-                if hangup::terminal_closed() {
-                    self.signal();
-                }
+async fn hang_up(stop: &Stop) {
+    match hangup::work() {
+        // A shell may send the signal just before its terminal closes.
+        true => {
+            sleep(TOGETHER).await;
+            if hangup::terminal_closed() {
+                signal(stop);
             }
-            false if hangup::ends() => self.signal(),
-            false => {}
         }
+        false if hangup::ends() => signal(stop),
+        false => {}
     }
 }
 

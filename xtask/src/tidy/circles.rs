@@ -17,7 +17,7 @@ type Imports = BTreeMap<Module, BTreeSet<Module>>;
 const LARGEST: &[(&str, usize)] = &[
     ("bench", 2),
     ("capi", 3),
-    ("cli", 4),
+    ("cli", 2),
     ("crypto", 4),
     ("emulator", 2),
     ("figures", 4),

@@ -17,6 +17,7 @@ const FINISHED: &[&str] = &[
     "crates/cli",
     "crates/crypto",
     "crates/emulator",
+    "crates/ends",
     "crates/figures",
     "crates/file",
     "crates/fuzzing",

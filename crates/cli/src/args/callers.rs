@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::endpoint::open::Opener;
 use crate::exit::Failure;
-use crate::stream_ids::AllowedStreamIds;
+use crate::hangup;
+use punctual_ends::AllowedStreamIds;
+use punctual_ends::Opener;
 
 /// The callers that a command accepts at an end that listens.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,7 +33,9 @@ impl CallerArgs {
             return Err(Failure::usage(failure));
         }
         let allowed = Arc::new(AllowedStreamIds::read(path)?);
-        allowed.read_again_on_hangup();
+        let weak = Arc::downgrade(&allowed);
+        // As long as an end is left that uses them.
+        hangup::means(move || weak.upgrade().map(|allowed| allowed.read_again()).is_some());
         let admit = |opener: Opener| opener.with_stream_ids(Arc::clone(&allowed));
         Ok(openers.into_iter().map(admit).collect())
     }

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use punctual_ends::ConnectionLimits;
+
 use crate::args::value::Limit;
 
 /// The number of connections, and the command's reaction to the end of one.
@@ -31,22 +33,18 @@ pub(crate) struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
-    /// The most connections in all; `None` for no limit.
-    pub(crate) fn limit(&self) -> Option<u64> {
-        match self.maxconns {
+    /// The number of connections, and the reaction to the end of one.
+    pub(crate) fn limits(&self) -> ConnectionLimits {
+        let in_all = match self.maxconns {
             Some(Limit(limit)) => limit,
             None if self.reconnect => None,
             None => u64::try_from(self.concurrent_streams.get()).ok(),
+        };
+        ConnectionLimits {
+            at_once: self.concurrent_streams,
+            in_all,
+            reconnect: self.reconnect,
+            close_listener: self.close_listener,
         }
-    }
-
-    /// Whether another connection follows one that ended or failed.
-    pub(crate) fn reconnect(&self) -> bool {
-        self.reconnect
-    }
-
-    /// Whether the listener is closed once all callers have been accepted.
-    pub(crate) fn close_listener(&self) -> bool {
-        self.close_listener
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use output::OutputArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use route::{EndOfRoute, Pace, RouteArgs, SlowDestination};
+pub(crate) use route::{EndOfRoute, RouteArgs, SlowDestination};
 pub(crate) use spool::SpoolArgs;
 pub(crate) use stats::{StatsArgs, StatsFormat};
 pub(crate) use threads::ThreadArgs;

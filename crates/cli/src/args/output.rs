@@ -1,6 +1,6 @@
 //! Options for files that streams are written to.
 
-use crate::endpoint::recording::Existing;
+use punctual_ends::Existing;
 
 /// Options for files that streams are written to.
 #[derive(Clone, Copy, Debug, clap::Args)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use punctual::Bitrate;
 
 use crate::args::{CallerArgs, OutputArgs, SpoolArgs, StatsArgs, ThreadArgs, value};
+use punctual_ends::Pace;
 use punctual_uri::Uri;
 
 /// Carry a stream from a source to one destination or several
@@ -116,17 +117,6 @@ pub(crate) enum SlowDestination {
     Wait,
     /// It is lost, and the others go on.
     End,
-}
-
-/// The pace at which a file is sent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Pace {
-    /// As fast as possible.
-    None,
-    /// At the pace of its program clock references.
-    Pcr,
-    /// At a bit rate.
-    Rate(Bitrate),
 }
 
 impl RouteArgs {

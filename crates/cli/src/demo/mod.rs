@@ -14,7 +14,7 @@ use punctual_units::DisplayDuration;
 use crate::args::DemoArgs;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::stop::Stop;
+use crate::stop;
 use crate::written;
 use clip::Clip;
 use outcome::Outcome;
@@ -22,7 +22,7 @@ use outcome::Outcome;
 /// Runs the demonstration.
 pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
     let clip = Clip::load();
-    let stop = Stop::on_signals(None);
+    let stop = stop::on_signals(None);
     let out = |name: &str| args.output.join(name);
     let (udp_file, srt_file) = (out("bare-udp.ts"), out("srt.ts"));
     for file in [&udp_file, &srt_file] {

@@ -11,13 +11,13 @@ use punctual_units::{Bitrate, DisplayDuration, percent};
 use punctual_uri::split_host_port;
 
 use crate::args::EmulateArgs;
-use crate::endpoint::loops::reaches;
-use crate::endpoint::port_owner::{Transport, cannot_bind};
-use crate::endpoint::resolve;
 use crate::exit::Failure;
 use crate::line::{self, LineText};
 use crate::output::print;
-use crate::stop::Stop;
+use crate::stop;
+use punctual_ends::reaches;
+use punctual_ends::resolve;
+use punctual_ends::{Transport, cannot_bind};
 
 /// Runs the command until it is stopped or its time is over.
 pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failure> {
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
     config.seed = args.seed;
     config.max_clients = args.max_clients;
     config.client_timeout = args.client_timeout;
-    let stop = Stop::on_signals(args.duration());
+    let stop = stop::on_signals(args.duration());
     tracing::info!("to the target:  {}", config.up.in_words());
     tracing::info!("to the client:  {}", config.down.in_words());
     let emulator = Emulator::start(config)
@@ -137,7 +137,7 @@ mod tests {
         assert!(address("LISTEN", ":5000").await.is_ok());
         assert!(address("LISTEN", "udp://127.0.0.1:5000").await.is_ok());
         let failure = address("TARGET", "127.0.0.1").await.unwrap_err();
-        assert_eq!(failure.code(), 2);
+        assert!(failure.is_usage());
         assert!(failure.to_string().contains("TARGET `127.0.0.1`: the port is missing"));
         let failure = address("TARGET", "srt://h:1?passphrase=hush").await.unwrap_err();
         assert!(!failure.to_string().contains("hush"), "{failure}");

@@ -14,14 +14,14 @@ use crate::emulate::show;
 use crate::exit::Failure;
 use crate::line;
 use crate::output::{self, print};
-use crate::stop::Stop;
+use crate::stop;
 use crate::written;
 
 /// Runs the command until its commands have ended, it is stopped or its time is over.
 pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> {
     let PathProfile { up, down } = args.links();
     let tun = &args.tun;
-    let stop = Stop::on_signals(args.duration());
+    let stop = stop::on_signals(args.duration());
     tracing::info!("left to right:  {}", up.in_words());
     tracing::info!("right to left:  {}", down.in_words());
     let config = TunConfig { up, down, seed: args.seed, mtu: tun.device_mtu };

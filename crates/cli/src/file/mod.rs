@@ -11,7 +11,7 @@ use punctual_uri::{Mode, SrtTarget, Target, Uri};
 use crate::args::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 use crate::exit::Failure;
 use crate::output::print;
-use crate::{warnings, written};
+use crate::{uris, written};
 use progress::ShownProgress;
 use session::{Sessions, Transfer};
 
@@ -163,7 +163,7 @@ fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failur
     let Target::Srt(target) = &uri.target else {
         return Err(Failure::usage(format!("`{uri}`: files need SRT, such as `srt://host:4200`")));
     };
-    warnings::of(uri);
+    uris::warn_of(uri);
     let mut target = (**target).clone();
     if target.group.is_some() || target.config.group_connect() {
         return Err(Failure::usage(format!("`{uri}`: a group carries live streams only")));

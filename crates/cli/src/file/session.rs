@@ -8,11 +8,11 @@ use tokio::time::{sleep, timeout};
 
 use super::progress::ShownProgress;
 use crate::args::StatsArgs;
-use crate::endpoint::{SrtEnd, StatsEnd, srt};
 use crate::exit::Failure;
 use crate::stats::StatsFiles;
-use crate::stop::Stop;
-use crate::tries::Tries;
+use crate::stop::{self, Stop};
+use punctual_ends::Tries;
+use punctual_ends::{SrtEnd, StatsEnd, srt};
 
 /// The work that is done over a connection.
 pub(crate) trait Transfer: Sync {
@@ -56,7 +56,7 @@ impl Sessions {
         stats: &StatsArgs,
     ) -> Result<Self, Failure> {
         let stats = StatsFiles::open(stats, false)?;
-        let stop = Stop::on_signals(None);
+        let stop = stop::on_signals(None);
         let tries = Tries::new(reconnect);
         let calls = srt::Calls::default();
         Ok(Self { uri, target, listener: None, tries, calls, stats, stop, socket: None })

@@ -10,15 +10,20 @@ use bytes::Bytes;
 use punctual::{Bitrate, now};
 use punctual_io::{SharedTimer, Sleeper};
 
-use crate::args::{ConnectionArgs, GenerateArgs};
-use crate::connections::{self, Streams};
-use crate::endpoint::{Connection, Opener, Reader, Role, Writer, end_stream, is_live};
+use crate::args::GenerateArgs;
 use crate::exit::Failure;
-use crate::live::{Live, Way};
+use crate::live::Live;
 use crate::stats::StatsFiles;
 use crate::stop::{self, Stop};
+use crate::uris;
+use crate::watching::Watching;
 use pace::Pace;
 use payload::Payloads;
+use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::{
+    Connection, ConnectionLimits, Opener, Reader, Role, Streams, Writer, carry_all, end_stream,
+    is_live,
+};
 use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
@@ -27,20 +32,23 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
         Payloads::check_size(args.msgsize)?;
     }
     let pace = Pace::new(&args, rate(&args))?;
+    args.destinations().for_each(uris::destination);
     let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
     let grouped = openers.iter().any(Opener::is_grouped);
     let existing = args.output_files.existing();
     let openers = openers.into_iter().map(move |opener| opener.with_existing(existing));
     let command = Arc::new(Generate {
-        stats: StatsFiles::open(&args.stats, grouped)?,
-        live: Live::start(quiet),
-        stop: Stop::on_signals(None),
+        watching: Watching {
+            stats: StatsFiles::open(&args.stats, grouped)?,
+            live: Live::start(quiet),
+        },
+        stop: stop::on_signals(None),
         timer: SharedTimer::new(args.coalesce)?,
         pace,
         args,
     });
-    let result = connections::run_all(&command, openers).await;
-    command.live.say_totals();
+    let result = carry_all(&command, openers).await;
+    command.watching.live.say_totals();
     result
 }
 
@@ -62,14 +70,13 @@ struct Generate {
     args: GenerateArgs,
     pace: Pace,
     timer: SharedTimer,
-    stats: Option<StatsFiles>,
-    live: Live,
+    watching: Watching,
     stop: Stop,
 }
 
 impl Streams for Generate {
-    fn connections(&self) -> &ConnectionArgs {
-        &self.args.connections
+    fn limits(&self) -> ConnectionLimits {
+        self.args.connections.limits()
     }
 
     fn stop(&self) -> &Stop {
@@ -78,13 +85,9 @@ impl Streams for Generate {
 
     /// Sends one stream over one connection.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
-        let watch = self.live.watch(&uri, &connection, Way::Out);
-        let result = match (&self.stats, connection.stats_end()) {
-            (Some(stats), Some(end)) => stats.observe(&end, self.stream(connection)).await,
-            _ => self.stream(connection).await,
-        };
-        drop(watch);
-        result
+        let observed = connection.observed();
+        let work = self.stream(connection);
+        self.watching.observe(&uri.to_string(), &observed, Way::Out, work).await
     }
 }
 
@@ -94,7 +97,7 @@ impl Generate {
         let send = async {
             let result = self.send(&mut writer, |bytes| traffic.count(bytes)).await;
             let ended = end_stream(&mut writer, socket.as_ref(), &traffic).await;
-            result.and(stop::judge(ended))
+            result.and(self.stop.judge(ended))
         };
         if !self.args.twoway {
             return send.await;

@@ -6,9 +6,10 @@ use punctual::{Bitrate, Statistics};
 use punctual_units::{DisplayDuration, percent};
 
 use crate::line::LineText;
+use crate::live::Watched;
 use crate::live::links::LinkTexts;
 use crate::live::unrecovered::Unrecovered;
-use crate::live::{Watched, Way};
+use punctual_ends::route::Way;
 
 /// The figures of a connection's statistics that are shown, from the side that the stream goes to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -154,7 +155,7 @@ mod tests {
     use punctual::LinkState;
 
     use super::*;
-    use crate::endpoint::{EndLog, Traffic};
+    use punctual_ends::{EndLog, Traffic};
 
     #[test]
     fn all_connections_make_one_line() {

@@ -7,7 +7,7 @@ use punctual::{Bitrate, LinkReport, LinkState};
 use punctual_units::{DisplayDuration, percent};
 
 use super::figures::{Figures, lost_by};
-use crate::live::Way;
+use punctual_ends::route::Way;
 
 /// The bytes that the links of a group had carried when they were last shown.
 #[derive(Debug, Default)]

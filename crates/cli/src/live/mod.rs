@@ -15,22 +15,18 @@ use punctual::Bitrate;
 use punctual_units::{DisplayBytes, DisplayDuration, one_line, percent};
 use punctual_uri::Uri;
 
-use crate::endpoint::{Connection, EndLog, SrtEnd, Traffic};
 use crate::line::{self, LineText};
 use crate::stop;
-use absent::{Absence, Absences};
+use absent::Absences;
 use figures::{Figures, Sum, filtered_by, lost_by};
 use links::Links;
 use playout::PlayoutCheck;
+use punctual_ends::route::Way;
+use punctual_ends::{EndLog, Observed, SrtEnd, Traffic};
 use totals::Totals;
 use unrecovered::Unrecovered;
 
-/// The direction of a stream at a connection, which selects the statistics to show.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Way {
-    In,
-    Out,
-}
+pub(crate) use absent::Absence;
 
 /// Watches the connections of a command.
 #[derive(Clone)]
@@ -79,13 +75,8 @@ impl Live {
         live
     }
 
-    /// Watches `connection`, which `uri` names, until the result is dropped.
-    pub(crate) fn watch(&self, uri: &Uri, connection: &Connection, way: Way) -> Watch {
-        self.watch_as(&uri.to_string(), connection, way)
-    }
-
-    /// The same under this name.
-    pub(crate) fn watch_as(&self, name: &str, connection: &Connection, way: Way) -> Watch {
+    /// Watches `connection`, which is named, until the result is dropped.
+    pub(crate) fn watch(&self, name: &str, connection: &Observed, way: Way) -> Watch {
         self.lock().push(Watched {
             id: connection.id,
             name: one_line(name).into_owned(),

@@ -2,8 +2,8 @@
 
 use punctual_units::DisplayBytes;
 
-use crate::live::Way;
 use crate::live::unrecovered::Unrecovered;
+use punctual_ends::route::Way;
 
 /// The totals of the connections of one direction that have ended.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use punctual::Statistics;
 
-use crate::live::Way;
+use punctual_ends::route::Way;
 
 /// Packets that are never delivered. The receiver knows them, and one of this implementation tells
 /// the sender. Otherwise a sender knows only what it dropped itself: packets that were not

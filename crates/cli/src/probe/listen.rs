@@ -5,14 +5,14 @@ use punctual_probe::Reporter;
 use punctual_units::DisplayBytes;
 use punctual_uri::{Mode, SrtTarget};
 
-use crate::endpoint::{EndLog, srt};
 use crate::exit::Failure;
-use crate::stop::Stop;
+use crate::stop;
+use punctual_ends::{EndLog, srt};
 
 /// Serves one probe after the other until it is stopped, or one with `once`. A rendezvous is with
 /// one peer and ends with its probe.
 pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
-    let stop = Stop::on_signals(None);
+    let stop = stop::on_signals(None);
     if target.mode == Mode::Rendezvous {
         let Some(met) = stop.or(srt::call(&target, super::LARGEST_PAYLOAD)).await else {
             return Ok(());

@@ -12,12 +12,12 @@ use punctual_units::DisplayDuration;
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::args::ProbeArgs;
-use crate::endpoint::srt;
 use crate::exit::Failure;
 use crate::line::{self, LineText};
 use crate::output::print;
-use crate::stop::Stop;
-use crate::warnings;
+use crate::stop::{self, Stop};
+use crate::uris;
+use punctual_ends::srt;
 
 /// Runs the command until the link is measured, or as a listener until it is stopped.
 pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure> {
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
     }
     // Faults in the options should be reported before the peer is called.
     args.config(LATENCY, LARGEST_PAYLOAD).map_err(|error| Failure::usage(error.to_string()))?;
-    let stop = Stop::on_signals(None);
+    let stop = stop::on_signals(None);
     let Some(socket) = stop.or(srt::call(&target, LARGEST_PAYLOAD)).await else { return Ok(()) };
     let socket = socket.map_err(|failure| failure.at(uri))?;
     srt::announce(&socket);
@@ -233,7 +233,7 @@ fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
             "`{uri}` is no SRT peer; write it like `srt://host:4200`"
         )));
     };
-    warnings::of(uri);
+    uris::warn_of(uri);
     let mut target = SrtTarget::clone(target);
     let text = uri.to_string().to_lowercase();
     if !text.contains("latency=") && !text.contains("tsbpddelay=") {

@@ -7,47 +7,53 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::args::{ConnectionArgs, ReceiveArgs};
-use crate::connections::{self, Streams};
-use crate::endpoint::{Connection, Opener, Role, check_arrival};
+use crate::args::ReceiveArgs;
 use crate::exit::Failure;
-use crate::live::{Live, Way};
+use crate::live::Live;
 use crate::output;
 use crate::stats::StatsFiles;
 use crate::stop::{self, Stop};
+use crate::uris;
+use crate::watching::Watching;
 use measure::{Measurement, MetricsFile};
+use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::{
+    Connection, ConnectionLimits, Opener, Role, Streams, carry_all, check_arrival,
+};
 use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
+    args.sources().for_each(uris::source);
     let openers = Opener::each(args.sources(), Role::Source, args.msgsize)?;
     let openers = args.callers.admit(openers)?;
     let grouped = openers.iter().any(Opener::is_grouped);
     let coalesce = args.coalesce;
     let command = Arc::new(Receive {
-        stats: StatsFiles::open(&args.stats, grouped)?,
+        watching: Watching {
+            stats: StatsFiles::open(&args.stats, grouped)?,
+            live: Live::start(quiet),
+        },
         metrics: MetricsFile::open(&args.metrics)?,
-        live: Live::start(quiet),
-        stop: Stop::on_signals(args.duration()),
+        stop: stop::on_signals(args.duration()),
         args,
     });
     let openers = openers.into_iter().map(|opener| opener.with_coalesce(coalesce));
-    let result = connections::run_all(&command, openers).await;
-    command.live.say_totals();
+    let result = carry_all(&command, openers).await;
+    command.watching.live.say_totals();
     result
 }
 
 struct Receive {
     args: ReceiveArgs,
-    stats: Option<StatsFiles>,
+    watching: Watching,
     metrics: Option<MetricsFile>,
-    live: Live,
     stop: Stop,
 }
 
 impl Streams for Receive {
-    fn connections(&self) -> &ConnectionArgs {
-        &self.args.connections
+    fn limits(&self) -> ConnectionLimits {
+        self.args.connections.limits()
     }
 
     fn stop(&self) -> &Stop {
@@ -56,19 +62,13 @@ impl Streams for Receive {
 
     /// Receives one stream.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
-        let watch = self.live.watch(&uri, &connection, Way::In);
         let measurement = Measurement::new(connection.id, &self.args.metrics);
-        let end = connection.stats_end();
+        let observed = connection.observed();
         let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));
         if let Some(metrics) = &self.metrics {
             work = Box::pin(metrics.observe(&measurement, work));
         }
-        let result = match (&self.stats, &end) {
-            (Some(stats), Some(end)) => stats.observe(end, work).await,
-            _ => work.await,
-        };
-        drop(watch);
-        result
+        self.watching.observe(&uri.to_string(), &observed, Way::In, work).await
     }
 }
 
@@ -107,7 +107,7 @@ impl Receive {
         };
         connection.writer.close().await;
         let arrival = check_arrival(&connection.reader, &connection.traffic);
-        result.and(stop::judge(arrival))
+        result.and(self.stop.judge(arrival))
     }
 }
 

@@ -1,71 +1,57 @@
 //! `punctual route`: carries a stream from a source to one destination or several.
 
-mod batch;
-mod carry;
-mod destination;
-mod fanout;
-mod gather;
-mod kept_stream;
-mod openings;
-mod resumable;
 mod resuming;
-mod room;
-mod sink_spool;
-mod source;
-mod viewers;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use punctual_ends::route::{
+    CutOff, CutOffReason, Destination, Fanout, Flow, Inbox, Members, Openings,
+    ResumableDestination, RouteSettings, SinkSpool, Source, Viewers, Way, WhenFull, gather_for,
+};
+use punctual_ends::{Opener, Pace, Pacing, Role, check_loop, is_live};
+use punctual_uri::{FileTarget, Target, Uri};
 use tokio::task::JoinSet;
 
-use crate::args::{EndOfRoute, Pace, RouteArgs, SlowDestination};
-use crate::endpoint::loops::check_loop;
-use crate::endpoint::{Connection, Opener, Pacing, Role, is_live};
+use crate::args::{EndOfRoute, RouteArgs, SlowDestination};
 use crate::exit::Failure;
-use crate::live::{Live, Way};
+use crate::live::Live;
 use crate::stats::StatsFiles;
-use crate::stop::Stop;
-use crate::written;
-use carry::Flow;
-use destination::Destination;
-use fanout::{CutOff, Fanout, Inbox, WhenFull};
-use gather::gather_for;
-use openings::Openings;
-use punctual_uri::{FileTarget, Target, Uri};
-use resumable::ResumableDestination;
+use crate::watching::Watching;
+use crate::{stop, uris, written};
 use resuming::{kept_streams, read_on, resumed_source};
-use sink_spool::{Members, SinkSpool};
-use source::Source;
-use viewers::Viewers;
 
 /// Runs the command until the stream has ended.
 pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure> {
     let (source, sinks) = openers(&args)?;
-    let stop = Stop::on_signals(args.duration());
-    let attempts = args.reconnect.then(|| stop.clone());
-    let sinks: Vec<Opener> =
-        sinks.into_iter().map(|sink| sink.with_attempts(attempts.clone())).collect();
+    let stop = stop::on_signals(args.duration());
+    let source = source.with_stop(stop.clone());
+    let sinks = sinks.into_iter();
+    let sinks = sinks.map(|sink| sink.with_stop(stop.clone()).with_retries(args.reconnect));
+    let sinks: Vec<Opener> = sinks.collect();
     for sink in &sinks {
         check_loop(source.uri(), sink.uri()).await?;
     }
     let grouped = std::iter::once(&source).chain(&sinks).any(Opener::is_grouped);
-    let shared = Arc::new(Shared {
-        stats: StatsFiles::open(&args.stats, grouped)?,
-        live: Live::start(quiet || sinks.iter().all(|sink| is_terminal_output(sink.uri()))),
+    let settings = Arc::new(RouteSettings {
+        observer: Watching {
+            stats: StatsFiles::open(&args.stats, grouped)?,
+            live: Live::start(quiet || sinks.iter().all(|sink| is_terminal_output(sink.uri()))),
+        },
         stop,
         reconnect: args.reconnect,
         close_listener: args.close_listener,
-        is_over: AtomicBool::new(false),
     });
-    carry(source, sinks, &args, &shared).await
+    carry(source, sinks, &args, settings).await
 }
 
 /// The source, and an opener for each destination.
 fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     let destinations: Vec<Uri> = args.destinations().cloned().collect();
     let size = LARGEST_PAYLOAD.max(args.msgsize);
+    destinations.iter().for_each(uris::destination);
+    args.sources().for_each(uris::source);
     let sinks = Opener::each(destinations.iter(), Role::Destination, size)?;
     let sources = Opener::each(args.sources(), Role::Source, args.msgsize)?;
     if sources.len() > 1 {
@@ -112,7 +98,7 @@ async fn carry(
     source: Opener,
     sinks: Vec<Opener>,
     args: &RouteArgs,
-    shared: &Arc<Shared>,
+    settings: Arc<RouteSettings<Watching>>,
 ) -> Result<(), Failure> {
     let names = sinks.iter().map(|sink| sink.uri().to_string()).collect();
     let is_live = is_live(source.uri());
@@ -127,7 +113,11 @@ async fn carry(
         (back, from_back) = (fanout, inboxes.pop().map(|inbox| inbox.batches));
     }
     let openings = Openings::default();
-    let among = (sinks.len() > 1).then_some(args.end);
+    let common = Arc::new(RouteEnd {
+        settings: Arc::clone(&settings),
+        is_over: AtomicBool::new(false),
+        among: (sinks.len() > 1).then_some(args.end),
+    });
     let mut ends = JoinSet::new();
     let mut source = source;
     let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
@@ -137,50 +127,33 @@ async fn carry(
             true => spooled(inbox, &name, args, &members)?,
             false => inbox,
         };
+        let (opening, settings) = (openings.opening(&name), Arc::clone(&settings));
+        let ends_with = Arc::clone(&common);
         if let Some(stream) = stream {
             source = read_on(source, &stream)?;
-            let opening = openings.opening(&name);
-            let destination = ResumableDestination { opener, inbox, stream, opening };
-            ends.spawn(end(
-                destination.run(Arc::clone(shared)),
-                name,
-                cut_off,
-                among,
-                Arc::clone(shared),
-            ));
-            continue;
+            let destination = ResumableDestination::new(opener, inbox, stream, opening);
+            ends.spawn(ends_with.end(destination.run(settings), name, cut_off));
+        } else if let Some(limit) = args.viewers.filter(|_| opener.listens_for_srt()) {
+            let viewers = Viewers::new(opener, limit, inbox, opening);
+            ends.spawn(ends_with.end(viewers.run(settings), name, cut_off));
+        } else {
+            let outbox = std::mem::replace(&mut back, Fanout::to_nobody());
+            let flow = Flow::new(Way::Out, Some(inbox), outbox);
+            let destination = Destination::new(opener, flow, opening);
+            ends.spawn(ends_with.end(destination.run(settings), name, cut_off));
         }
-        if let Some(limit) = args.viewers.filter(|_| opener.listens_for_srt()) {
-            let viewers = Viewers::new(opener, limit, inbox, openings.opening(&name));
-            ends.spawn(end(
-                viewers.run(Arc::clone(shared)),
-                name,
-                cut_off,
-                among,
-                Arc::clone(shared),
-            ));
-            continue;
-        }
-        let outbox = std::mem::replace(&mut back, Fanout::to_nobody());
-        let flow = Flow::new(Way::Out, Some(inbox), outbox);
-        let destination = Destination::new(opener, flow, openings.opening(&name));
-        ends.spawn(end(
-            destination.run(Arc::clone(shared)),
-            name,
-            cut_off,
-            among,
-            Arc::clone(shared),
-        ));
     }
-    let flow = Flow::new(Way::In, from_back, outbox);
-    let source = Source { opener: source, flow, openings };
-    let source_shared = Arc::clone(shared);
+    let source = Source::new(source, Flow::new(Way::In, from_back, outbox), openings);
     ends.spawn(async move {
-        let ended = source.run(Arc::clone(&source_shared)).await;
-        source_shared.is_over.store(true, Ordering::Relaxed);
+        let ended = source.run(settings).await;
+        common.is_over.store(true, Ordering::Relaxed);
         ended
     });
+    joined(ends).await
+}
 
+/// Waits for all ends; returns the first failure.
+async fn joined(mut ends: JoinSet<Result<(), Failure>>) -> Result<(), Failure> {
     let mut result = Ok(());
     while let Some(ended) = ends.join_next().await {
         let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
@@ -193,56 +166,49 @@ async fn carry(
     result
 }
 
-/// Waits for the end of a destination. If there are others, the failure is logged at once, and ends
-/// them too if the options ask for it.
-async fn end(
-    destination: impl Future<Output = Result<(), Failure>>,
-    name: Uri,
-    cut_off: CutOff,
-    among: Option<EndOfRoute>,
-    shared: Arc<Shared>,
-) -> Result<(), Failure> {
-    let ended = tokio::select! {
-        ended = destination => ended,
-        reason = cut_off.reason() => Err(Failure::runtime(reason).at(name)),
-    };
-    let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
-    match (lost, among) {
-        (Some(lost), Some(_)) if shared.is_over.load(Ordering::Relaxed) => tracing::warn!("{lost}"),
-        (Some(lost), Some(EndOfRoute::All)) => tracing::warn!("{lost}; the others go on"),
-        (Some(lost), Some(EndOfRoute::Any)) => {
-            tracing::warn!("{lost}; the others end too, as --end any says");
-            shared.stop.tell();
-        }
-        (Some(_), None) | (None, _) => {}
-    }
-    ended
-}
-
-/// The common parts of all ends of a route.
-struct Shared {
-    stats: Option<StatsFiles>,
-    live: Live,
-    stop: Stop,
-    reconnect: bool,
-    close_listener: bool,
+/// The end of a route, as all its destinations see it.
+struct RouteEnd {
+    settings: Arc<RouteSettings<Watching>>,
     /// Whether the source has ended.
     is_over: AtomicBool,
+    /// The effect of a lost destination if there are others.
+    among: Option<EndOfRoute>,
 }
 
-impl Shared {
-    /// Opens a connection; with --reconnect tries again until that succeeds.
-    async fn open(&self, opener: &mut Opener) -> Result<Connection, Failure> {
-        let connection = opener.open().await?;
-        if self.close_listener {
-            opener.close_listener();
+impl RouteEnd {
+    /// Waits for the end of a destination. If there are others, the failure is logged at once, and
+    /// ends them too if the options ask for it.
+    async fn end(
+        self: Arc<Self>,
+        destination: impl Future<Output = Result<(), Failure>>,
+        name: Uri,
+        cut_off: CutOff,
+    ) -> Result<(), Failure> {
+        let ended = tokio::select! {
+            ended = destination => ended,
+            reason = cut_off.reason() => Err(was_cut_off(&reason).at(name)),
+        };
+        let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
+        match (lost, self.among) {
+            (Some(lost), Some(_)) if self.is_over.load(Ordering::Relaxed) => {
+                tracing::warn!("{lost}");
+            }
+            (Some(lost), Some(EndOfRoute::All)) => tracing::warn!("{lost}; the others go on"),
+            (Some(lost), Some(EndOfRoute::Any)) => {
+                tracing::warn!("{lost}; the others end too, as --end any says");
+                self.settings.stop.tell();
+            }
+            (Some(_), None) | (None, _) => {}
         }
-        Ok(connection)
+        ended
     }
+}
 
-    /// Whether the end that `uri` names is opened again after it was lost.
-    fn returns(&self, uri: &Uri) -> bool {
-        self.reconnect && !matches!(uri.target, Target::File(_) | Target::Stdio)
+fn was_cut_off(reason: &CutOffReason) -> Failure {
+    let failure = Failure::runtime(reason.to_string());
+    match reason {
+        CutOffReason::TooSlow => failure.with_advice("--slow, --sink-buffer, --sink-spool"),
+        CutOffReason::Unreadable(_) => failure,
     }
 }
 

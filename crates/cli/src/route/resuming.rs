@@ -5,10 +5,10 @@ use std::fs::Metadata;
 use punctual::Transmission;
 use punctual_uri::{Target, Uri};
 
-use crate::args::RouteArgs;
-use crate::endpoint::{Existing, Opener, RecordingPlace, ResumedStream};
+use crate::args::{RouteArgs, SpoolArgs};
 use crate::exit::Failure;
-use crate::route::kept_stream::KeptStream;
+use punctual_ends::route::{KeptStream, SpoolFile};
+use punctual_ends::{Existing, Opener, RecordingPlace, ResumedStream};
 
 /// Whether the stream of the end that `uri` names goes on when its connection was lost: a stream of
 /// bytes with frames over a single connection, in one direction, to one peer.
@@ -64,7 +64,9 @@ pub(super) fn kept_streams(
         .into_iter()
         .map(|sink| match is_kept(&sink) {
             true => {
-                let stream = KeptStream::open(&args.spool, &source.to_string(), is_live)?;
+                let SpoolArgs { spool, spool_memory, spool_size } = args.spool.clone();
+                let file = spool.map(|path| SpoolFile { path, size: spool_size });
+                let stream = KeptStream::open(&source.to_string(), spool_memory, file, is_live)?;
                 Ok((sink.with_resume(), Some(stream)))
             }
             false => Ok((sink, None)),
@@ -78,7 +80,7 @@ pub(super) fn kept_streams(
 ///
 /// The file is shorter than what was read of it.
 pub(super) fn read_on(source: Opener, stream: &KeptStream) -> Result<Opener, Failure> {
-    let read = stream.sender.kept().end;
+    let read = stream.end();
     let Target::File(file) = &source.uri().target else { return Ok(source) };
     let Some(found) = std::fs::metadata(&file.path).ok().filter(Metadata::is_file) else {
         return Ok(source);

@@ -21,7 +21,7 @@ use punctual_uri::did_you_mean;
 
 use punctual_program::exit::Failure;
 use punctual_program::output::{self, print};
-use punctual_program::stop::Stop;
+use punctual_program::stop;
 
 use crate::args::{MergeArgs, ReportArgs, ReportFormat, RunArgs, ShowArgs};
 use crate::lab::progress::Progress;
@@ -35,7 +35,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<(), Failure> {
 
 /// Runs a plan.
 pub(crate) async fn run(args: RunArgs, quiet: bool) -> Result<(), Failure> {
-    let stop = Stop::on_signals(None);
+    let stop = stop::on_signals(None);
     let flag = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&flag);
     let watch = tokio::spawn(async move {

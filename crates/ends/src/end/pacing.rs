@@ -1,0 +1,27 @@
+//! The pace at which files and pipes are read.
+
+use punctual::Bitrate;
+
+/// The pace at which files and pipes are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pacing {
+    /// The pace; `None` for that of the clock in a file of MPEG-TS, and no other.
+    pub pace: Option<Pace>,
+    /// Whether a file is repeated.
+    pub repeat: bool,
+    /// Whether a destination loses what comes faster than it plays.
+    pub to_live: bool,
+    /// Whether a destination is in the network, to which a transport stream goes in whole packets.
+    pub to_network: bool,
+}
+
+/// The pace at which a file is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pace {
+    /// As fast as possible.
+    None,
+    /// At the pace of its program clock references.
+    Pcr,
+    /// At a bit rate.
+    Rate(Bitrate),
+}
