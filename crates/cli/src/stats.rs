@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use punctual::Statistics;
+use punctual_ends::{Row, StatsEnd};
 use punctual_stats::{
     Sample, csv_header, csv_header_with_weight, csv_row, csv_row_with_weight, json_group_row,
     json_row, quic_csv_header, quic_csv_row,
@@ -15,7 +16,6 @@ use crate::exit::Failure;
 use crate::last_rows::LastRows;
 use crate::output::{Columns, Rows};
 use crate::timepoint::timepoint;
-use punctual_ends::{Row, StatsEnd};
 
 /// The files that get a row for each connection once a period.
 pub(crate) struct StatsFiles {

@@ -6,10 +6,9 @@ use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use punctual::Wakes;
+use punctual_blocking::{Events, Subscriber, now};
 
 use crate::code::{Code, Failure};
-use crate::events::Events;
-use crate::readiness::now;
 use crate::subscriptions::Subscriptions;
 use crate::system_poll::SystemPoll;
 
@@ -79,43 +78,6 @@ pub struct Wanted {
 }
 
 impl EventSet {
-    /// Adds a socket, or changes the events that are wanted of it. `present` are its events.
-    pub(crate) fn subscribe(&self, socket: i32, wanted: Events, present: Events) {
-        let mut state = self.lock();
-        state.sockets.insert(socket, wanted, present);
-        self.notify(&mut state);
-    }
-
-    /// Removes a socket.
-    pub(crate) fn unsubscribe(&self, socket: i32) {
-        let mut state = self.lock();
-        state.sockets.remove(socket);
-        self.notify(&mut state);
-    }
-
-    /// Whether one of these events is wanted of a socket.
-    pub(crate) fn wants(&self, socket: i32, events: Events) -> bool {
-        self.lock().sockets.wants(socket, events)
-    }
-
-    /// Reports new events of a socket, and wakes the threads that wait.
-    pub(crate) fn raise(self: &Arc<Self>, socket: i32, events: Events) {
-        self.raise_together(socket, events, &mut Wakes::default());
-    }
-
-    /// Reports new events of a socket. `wakes` wakes the threads that wait.
-    pub(crate) fn raise_together(self: &Arc<Self>, socket: i32, events: Events, wakes: &mut Wakes) {
-        let mut state = self.lock();
-        if state.sockets.raise(socket, events) && state.note_change() {
-            wakes.add(Waker::from(Arc::clone(self)));
-        }
-    }
-
-    /// Takes events of a socket back.
-    pub(crate) fn clear(&self, socket: i32, events: Events) {
-        self.lock().sockets.lower(socket, events);
-    }
-
     /// The numbers of the sockets in the set.
     pub(crate) fn sockets(&self) -> Vec<i32> {
         self.lock().sockets.numbers()
@@ -258,6 +220,35 @@ impl EventSet {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscriber for EventSet {
+    fn raise_together(self: &Arc<Self>, socket: i32, events: Events, wakes: &mut Wakes) {
+        let mut state = self.lock();
+        if state.sockets.raise(socket, events) && state.note_change() {
+            wakes.add(Waker::from(Arc::clone(self)));
+        }
+    }
+
+    fn clear(&self, socket: i32, events: Events) {
+        self.lock().sockets.lower(socket, events);
+    }
+
+    fn wants(&self, socket: i32, events: Events) -> bool {
+        self.lock().sockets.wants(socket, events)
+    }
+
+    fn subscribe(&self, socket: i32, wanted: Events, present: Events) {
+        let mut state = self.lock();
+        state.sockets.insert(socket, wanted, present);
+        self.notify(&mut state);
+    }
+
+    fn unsubscribe(&self, socket: i32) {
+        let mut state = self.lock();
+        state.sockets.remove(socket);
+        self.notify(&mut state);
     }
 }
 

@@ -30,23 +30,21 @@
 
 mod code;
 mod event_set;
-mod events;
 mod library;
 mod options;
 mod ports;
-mod readiness;
 mod reaper;
 mod reject;
-mod runtimes;
 mod socket;
 mod subscriptions;
 mod system_poll;
 #[cfg(test)]
 mod testing;
 
+pub use punctual_blocking::Events;
+
 pub use code::{Code, Failure};
 pub use event_set::{ENABLE_EMPTY, ENABLE_OUTPUT_CHECK, EventSet, Report, Wanted};
-pub use events::Events;
 pub use library::{Library, OpenSocket, RememberedSocket};
 pub use options::{Defaults, Kind, OptionNumber, Value, kind};
 pub use socket::{

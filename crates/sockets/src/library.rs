@@ -8,16 +8,14 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::buf::UninitSlice;
+use punctual_blocking::{Events, Runtimes, Subscriber, now};
 use rustc_hash::FxHashMap;
 
 use crate::code::{Code, Failure};
 use crate::event_set::EventSet;
-use crate::events::Events;
 use crate::options::{Defaults, OptionNumber, Options, Value};
 use crate::ports::Ports;
-use crate::readiness::now;
 use crate::reaper::Reaper;
-use crate::runtimes::Runtimes;
 use crate::socket::{
     ConnectHook, Groups, LinkCall, ListenHook, MemberInfo, MessageControl, Socket, SocketState,
     StartedCall, TransferStatistics,

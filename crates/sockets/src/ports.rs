@@ -10,10 +10,9 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use punctual::{Config, Listener, ListenerConfig, Port, PortConfig, ReservedPort};
+use punctual_blocking::{Runtimes, now};
 
 use crate::code::{Code, Failure};
-use crate::readiness::now;
-use crate::runtimes::Runtimes;
 
 /// The most callers that share a port. Its socket's buffer holds the datagrams of all of them.
 const CALLERS: usize = 8;

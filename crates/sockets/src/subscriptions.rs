@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use punctual_blocking::Events;
 use rustc_hash::FxHashMap;
-
-use crate::events::Events;
 
 /// The sockets of an event set. Ready ones are reported in the order in which they became ready, as
 /// in libsrt: if a wait has room for a few of them, a socket that is soon ready again comes after

@@ -5,12 +5,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+use punctual_blocking::{Events, now};
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use crate::code::{Code, Failure};
-use crate::events::Events;
-use crate::readiness::now;
 
 /// The key of the descriptor that wakes a waiting thread; no descriptor has it.
 const WAKE: u64 = u64::MAX;
@@ -160,6 +159,8 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsFd;
     use std::time::Duration;
+
+    use punctual_blocking::Subscriber;
 
     use super::*;
     use crate::{EventSet, Wanted};

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::readiness::now;
+use punctual_blocking::now;
+
 use crate::{Code, Failure, Library, MessageControl, OptionNumber, Value};
 
 /// The longest time until something happens, on a busy machine as well.

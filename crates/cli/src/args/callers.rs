@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use punctual_ends::{AllowedStreamIds, Opener};
+
 use crate::exit::Failure;
 use crate::hangup;
-use punctual_ends::AllowedStreamIds;
-use punctual_ends::Opener;
 
 /// The callers that a command accepts at an end that listens.
 #[derive(Clone, Debug, clap::Args)]

@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use punctual::Bitrate;
+use punctual_ends::Pace;
 
 use crate::args::{CallerArgs, OutputArgs, SpoolArgs, StatsArgs, ThreadArgs, value};
-use punctual_ends::Pace;
 use punctual_uri::Uri;
 
 /// Carry a stream from a source to one destination or several

@@ -6,6 +6,7 @@ mod tun;
 use std::time::Duration;
 
 use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig};
+use punctual_ends::{Transport, cannot_bind, reaches, resolve};
 use punctual_netem::PathProfile;
 use punctual_units::{Bitrate, DisplayDuration, percent};
 use punctual_uri::split_host_port;
@@ -15,9 +16,6 @@ use crate::exit::Failure;
 use crate::line::{self, LineText};
 use crate::output::print;
 use crate::stop;
-use punctual_ends::reaches;
-use punctual_ends::resolve;
-use punctual_ends::{Transport, cannot_bind};
 
 /// Runs the command until it is stopped or its time is over.
 pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failure> {

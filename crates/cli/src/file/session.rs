@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use punctual::{Listener, RejectReason, Socket, Transmission};
+use punctual_ends::{SrtEnd, StatsEnd, Tries, srt};
 use punctual_uri::{Mode, SrtTarget, Uri};
 use tokio::time::{sleep, timeout};
 
@@ -11,8 +12,6 @@ use crate::args::StatsArgs;
 use crate::exit::Failure;
 use crate::stats::StatsFiles;
 use crate::stop::{self, Stop};
-use punctual_ends::Tries;
-use punctual_ends::{SrtEnd, StatsEnd, srt};
 
 /// The work that is done over a connection.
 pub(crate) trait Transfer: Sync {

@@ -8,6 +8,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use punctual::{Bitrate, now};
+use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::{
+    Connection, ConnectionLimits, Opener, Reader, Role, Streams, Writer, carry_all, end_stream,
+    is_live,
+};
 use punctual_io::{SharedTimer, Sleeper};
 
 use crate::args::GenerateArgs;
@@ -19,11 +24,6 @@ use crate::uris;
 use crate::watching::Watching;
 use pace::Pace;
 use payload::Payloads;
-use punctual_ends::route::{RouteObserver, Way};
-use punctual_ends::{
-    Connection, ConnectionLimits, Opener, Reader, Role, Streams, Writer, carry_all, end_stream,
-    is_live,
-};
 use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use punctual::{Bitrate, Statistics};
+use punctual_ends::route::Way;
 use punctual_units::{DisplayDuration, percent};
 
 use crate::line::LineText;
 use crate::live::Watched;
 use crate::live::links::LinkTexts;
 use crate::live::unrecovered::Unrecovered;
-use punctual_ends::route::Way;
 
 /// The figures of a connection's statistics that are shown, from the side that the stream goes to.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use punctual::{Bitrate, LinkReport, LinkState};
+use punctual_ends::route::Way;
 use punctual_units::{DisplayDuration, percent};
 
 use super::figures::{Figures, lost_by};
-use punctual_ends::route::Way;
 
 /// The bytes that the links of a group had carried when they were last shown.
 #[derive(Debug, Default)]

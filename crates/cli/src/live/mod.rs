@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::Bitrate;
+use punctual_ends::route::Way;
+use punctual_ends::{EndLog, Observed, SrtEnd, Traffic};
 use punctual_units::{DisplayBytes, DisplayDuration, one_line, percent};
 use punctual_uri::Uri;
 
@@ -21,8 +23,6 @@ use absent::Absences;
 use figures::{Figures, Sum, filtered_by, lost_by};
 use links::Links;
 use playout::PlayoutCheck;
-use punctual_ends::route::Way;
-use punctual_ends::{EndLog, Observed, SrtEnd, Traffic};
 use totals::Totals;
 use unrecovered::Unrecovered;
 

@@ -1,9 +1,9 @@
 //! The totals of all connections of a command.
 
+use punctual_ends::route::Way;
 use punctual_units::DisplayBytes;
 
 use crate::live::unrecovered::Unrecovered;
-use punctual_ends::route::Way;
 
 /// The totals of the connections of one direction that have ended.
 #[derive(Clone, Copy, Debug, Default)]

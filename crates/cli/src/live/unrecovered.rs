@@ -3,7 +3,6 @@
 use std::fmt;
 
 use punctual::Statistics;
-
 use punctual_ends::route::Way;
 
 /// Packets that are never delivered. The receiver knows them, and one of this implementation tells

@@ -1,13 +1,13 @@
 //! The listening end of a probe: measures, and reports to the caller.
 
 use punctual::{Listener, RejectReason, Socket, Timer, now};
+use punctual_ends::{EndLog, srt};
 use punctual_probe::Reporter;
 use punctual_units::DisplayBytes;
 use punctual_uri::{Mode, SrtTarget};
 
 use crate::exit::Failure;
 use crate::stop;
-use punctual_ends::{EndLog, srt};
 
 /// Serves one probe after the other until it is stopped, or one with `once`. A rendezvous is with
 /// one peer and ends with its probe.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use punctual::{RetransmitAlgorithm, Socket, Timer, now};
+use punctual_ends::srt;
 use punctual_probe::{Measurement, Peer, Probe, Progress, Stage, document, recommend};
 use punctual_units::DisplayDuration;
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
@@ -17,7 +18,6 @@ use crate::line::{self, LineText};
 use crate::output::print;
 use crate::stop::{self, Stop};
 use crate::uris;
-use punctual_ends::srt;
 
 /// Runs the command until the link is measured, or as a listener until it is stopped.
 pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure> {

@@ -6,6 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::{
+    Connection, ConnectionLimits, Opener, Role, Streams, carry_all, check_arrival,
+};
 
 use crate::args::ReceiveArgs;
 use crate::exit::Failure;
@@ -16,10 +20,6 @@ use crate::stop::{self, Stop};
 use crate::uris;
 use crate::watching::Watching;
 use measure::{Measurement, MetricsFile};
-use punctual_ends::route::{RouteObserver, Way};
-use punctual_ends::{
-    Connection, ConnectionLimits, Opener, Role, Streams, carry_all, check_arrival,
-};
 use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.

@@ -3,12 +3,12 @@
 use std::fs::Metadata;
 
 use punctual::Transmission;
+use punctual_ends::route::{KeptStream, SpoolFile};
+use punctual_ends::{Existing, Opener, RecordingPlace, ResumedStream};
 use punctual_uri::{Target, Uri};
 
 use crate::args::{RouteArgs, SpoolArgs};
 use crate::exit::Failure;
-use punctual_ends::route::{KeptStream, SpoolFile};
-use punctual_ends::{Existing, Opener, RecordingPlace, ResumedStream};
 
 /// Whether the stream of the end that `uri` names goes on when its connection was lost: a stream of
 /// bytes with frames over a single connection, in one direction, to one peer.

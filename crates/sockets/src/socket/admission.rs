@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use punctual::{AcceptedGroups, AcceptedLink, IncomingCall, RejectReason};
+use punctual_blocking::Events;
 
 use super::Socket;
 use super::connecting::ConnectHook;
 use super::listening::{ListenHook, Listening};
 use crate::code::{Code, Failure};
-use crate::events::Events;
 use crate::library::Library;
 use crate::options::Options;
 use crate::ports::LocalPort;

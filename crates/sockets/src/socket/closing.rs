@@ -58,10 +58,10 @@ mod tests {
     use super::*;
     use crate::code::Code;
     use crate::event_set::EventSet;
-    use crate::events::Events;
-    use crate::readiness::now;
     use crate::testing::{assert_fails, listener, pair, receive, send, set, until};
     use crate::{Failure, Library, MessageControl, SocketState};
+    use punctual_blocking::Events;
+    use punctual_blocking::now;
 
     #[test]
     fn a_socket_without_a_connection_has_nothing_to_send_at_its_end() {
@@ -187,7 +187,7 @@ mod tests {
             until_somebody_waits(&library, idle.accepted);
             until_somebody_waits(&library, ends.caller);
             let listener = library.find(idle.listener).unwrap();
-            until("a set waits", || listener.core.readiness.has_sets().then_some(()));
+            until("a set waits", || listener.core.readiness.has_subscribers().then_some(()));
             drop(listener);
             library.shut_down();
             lingering.join().unwrap();

@@ -177,10 +177,10 @@ mod tests {
 
     use super::*;
     use crate::Library;
-    use crate::events::Events;
     use crate::reject;
     use crate::testing::{any_port, assert_fails, listener, pair, receive, send, set, until};
     use crate::{SocketState, Wanted};
+    use punctual_blocking::Events;
 
     /// The events of a socket in a set of its own.
     fn events(library: &Library, set: i32) -> Vec<(i32, Events)> {

@@ -4,19 +4,19 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use punctual::Wakes;
+use punctual_blocking::{Events, Mark, Readiness};
 
 use super::link::Link;
 use super::settings::Settings;
 use crate::code::{Code, Failure};
-use crate::events::Events;
+use crate::event_set::EventSet;
 use crate::options::Options;
-use crate::readiness::{Mark, Readiness};
 
 /// The number, the events, the settings and the connection of a socket.
 #[derive(Debug)]
 pub(super) struct Core {
     id: i32,
-    pub(super) readiness: Readiness,
+    pub(super) readiness: Readiness<EventSet>,
     pub(super) settings: Settings,
     /// The connection, once it is established.
     link: OnceLock<Link>,

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use punctual::{CallId, Error, Group, GroupKind, GroupLink, LinkConnection, LinkId};
+use punctual_blocking::{Events, now};
 
 use super::connecting::{Caller, Connecting, any_address, connect_code};
 use super::link::{Carrier, GroupSlot, Link};
 use super::members::{Call, Changes, MemberInfo, Members, Place};
 use super::{Socket, SocketState, Stage, State};
 use crate::code::{Code, Failure};
-use crate::events::Events;
 use crate::library::Library;
 use crate::options::{OptionNumber, Options};
-use crate::readiness::now;
 
 /// libsrt's number of broadcast groups.
 const BROADCAST: i32 = 1;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use punctual::{IncomingCall, Listener};
+use punctual_blocking::Events;
 
 use super::Socket;
 use super::core::Core;
 use crate::code::{Code, Failure};
-use crate::events::Events;
 
 /// The bytes of C's `sockaddr_in`.
 const V4_ADDRESS: usize = 16;

@@ -8,7 +8,6 @@ mod control;
 mod core;
 mod files;
 mod group;
-mod inbox;
 mod link;
 mod listening;
 mod members;
@@ -55,13 +54,13 @@ use self::sender::Sender;
 pub use self::state::SocketState;
 use self::state::{FailedKeys, Stage, State};
 pub use self::statistics::TransferStatistics;
+use punctual_blocking::{Events, Readiness, now};
+
 use crate::code::{Code, Failure};
 use crate::event_set::EventSet;
-use crate::events::Events;
 use crate::library::Library;
 use crate::options::{OptionNumber, Options};
 use crate::ports::LocalPort;
-use crate::readiness::{Readiness, now};
 use crate::reject;
 
 /// A socket of a [`Library`].
@@ -112,7 +111,7 @@ impl Socket {
         }
     }
 
-    pub(crate) const fn readiness(&self) -> &Readiness {
+    pub(crate) const fn readiness(&self) -> &Readiness<EventSet> {
         &self.core.readiness
     }
 

@@ -1,11 +1,11 @@
 //! Setting and reading the options of a socket.
 
 use punctual::{ConnectionInfo, KeyState, OptionPhase, Socket as Connection};
+use punctual_blocking::Events;
 
 use super::link::Link;
 use super::{Socket, SocketState};
 use crate::code::{Code, Failure};
-use crate::events::Events;
 use crate::options::{OptionNumber, Value};
 use crate::ports::LocalPort;
 

@@ -4,13 +4,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use bytes::buf::UninitSlice;
 use punctual::{CloseReason, Error, Message, Transmission, Wakes};
+use punctual_blocking::{Events, Inbox};
 
 use super::control::MessageControl;
 use super::core::Core;
-use super::inbox::Inbox;
 use super::link::Link;
 use crate::code::{Code, Failure};
-use crate::events::Events;
 
 /// The receiving half of a socket.
 #[derive(Debug, Default)]

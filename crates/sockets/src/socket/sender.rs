@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{Error, Instant, MsgNo, SendOptions, Submitted, Transmission};
+use punctual_blocking::Events;
 
 use super::control::MessageControl;
 use super::core::Core;
 use super::link::Link;
 use crate::code::{Code, Failure};
-use crate::events::Events;
 use crate::options::MAX_LIVE_PAYLOAD;
 
 /// The sending half of a socket.

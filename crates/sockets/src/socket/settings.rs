@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use punctual_blocking::now;
+
 use crate::options::{OptionNumber, Options};
-use crate::readiness::now;
 
 /// Copies of options that calls read without a lock.
 #[derive(Debug)]

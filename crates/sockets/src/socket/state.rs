@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use punctual::{CloseReason, KeyState, OptionPhase, RejectReason};
+use punctual_blocking::now;
 
 use super::connecting::{ConnectHook, Connecting};
 use super::listening::{ListenHook, Listening};
@@ -12,7 +13,6 @@ use super::statistics::Baseline;
 use crate::code::{Code, Failure};
 use crate::options::{OptionNumber, Options, phase};
 use crate::ports::LocalPort;
-use crate::readiness::now;
 
 /// The state of a socket: libsrt's `SRT_SOCKSTATUS`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -9,46 +9,53 @@ use punctual::Message;
 use crate::readiness::Mark;
 
 /// The most messages that are taken at once: one lock of the connection serves them all.
-pub(super) const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 64;
 
 /// Messages that are due.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub struct Inbox {
     messages: VecDeque<Message>,
     /// When the connection was found to have nothing more that is due; `None` if it has.
     drained: Option<Mark>,
 }
 
 impl Inbox {
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether no message is here.
+    pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of messages.
+    pub fn len(&self) -> usize {
         self.messages.len()
     }
 
     /// Whether the connection had nothing more that was due at `mark`, and nothing was raised
     /// since: then it need not be asked again.
-    pub(super) fn is_drained(&self, mark: Mark) -> bool {
+    pub fn is_drained(&self, mark: Mark) -> bool {
         self.drained == Some(mark)
     }
 
     /// Whether the connection had nothing more that was due when it was asked.
-    pub(super) const fn was_drained(&self) -> bool {
+    pub const fn was_drained(&self) -> bool {
         self.drained.is_some()
     }
 
     /// Events were raised up to `mark` for the messages of the inbox. If the connection had nothing
     /// more that was due, that is still so.
-    pub(super) const fn remain_drained(&mut self, mark: Mark) {
+    pub const fn remain_drained(&mut self, mark: Mark) {
         if self.drained.is_some() {
             self.drained = Some(mark);
         }
     }
 
-    /// Takes messages from a connection by `receive`, after `mark`, into the empty inbox.
-    pub(super) fn fill<E>(
+    /// Takes messages from a connection by `receive`, after `mark`, into the empty inbox. `receive`
+    /// gets the most messages that it may append, and returns whether more are due.
+    ///
+    /// # Errors
+    ///
+    /// That of `receive`. Messages that came before it are kept.
+    pub fn fill<E>(
         &mut self,
         mark: Mark,
         receive: impl FnOnce(&mut Vec<Message>, usize) -> Result<bool, E>,
@@ -63,12 +70,12 @@ impl Inbox {
     }
 
     /// Takes the next message.
-    pub(super) fn pop(&mut self) -> Option<Message> {
+    pub fn pop(&mut self) -> Option<Message> {
         self.messages.pop_front()
     }
 
     /// Copies bytes of a stream into `buffer`, as many as there are. Returns their number.
-    pub(super) fn read(&mut self, buffer: &mut UninitSlice) -> usize {
+    pub fn read(&mut self, buffer: &mut UninitSlice) -> usize {
         let mut read = 0;
         while let Some(front) = self.messages.front_mut()
             && read < buffer.len()
@@ -106,7 +113,7 @@ mod tests {
 
     /// An inbox that was filled now, and the present point in time.
     fn filled(payloads: &[&'static [u8]], more: bool) -> (Inbox, Mark) {
-        let mark = Readiness::default().mark();
+        let mark = Readiness::<()>::default().mark();
         let mut inbox = Inbox::default();
         let fill = inbox.fill::<()>(mark, |messages: &mut Vec<Message>, limit| {
             assert!(payloads.len() <= limit);
@@ -136,7 +143,7 @@ mod tests {
         assert!(inbox.is_empty() && !inbox.was_drained() && !inbox.is_drained(mark));
         let (inbox, mark) = filled(&[], false);
         assert!(inbox.was_drained() && inbox.is_drained(mark));
-        let readiness = Readiness::default();
+        let readiness = Readiness::<()>::default();
         readiness.raise(1, crate::Events::IN);
         assert!(!inbox.is_drained(readiness.mark()));
     }
@@ -144,7 +151,7 @@ mod tests {
     #[test]
     fn messages_that_came_before_an_error_are_kept() {
         let mut inbox = Inbox::default();
-        let mark = Readiness::default().mark();
+        let mark = Readiness::<()>::default().mark();
         let filled = inbox.fill(mark, |messages: &mut Vec<Message>, _| {
             messages.push(message(b"abc"));
             Err("the end")

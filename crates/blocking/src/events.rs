@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 
-/// A set of events. The bits are libsrt's `SRT_EPOLL_…`.
+/// A set of events. The bits are those of Linux's epoll, and so of libsrt's `SRT_EPOLL_…`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Events(pub u32);
 

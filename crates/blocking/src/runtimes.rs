@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Runtimes of one thread each, at most one for each processor. A port stays with its thread:
 /// threads that shared all ports would wake each other for each of their turns.
 #[derive(Debug)]
-pub(crate) struct Runtimes {
+pub struct Runtimes {
     first: Handle,
     /// The runtimes, in the order of their starts; none once they have ended.
     running: Mutex<Vec<Runtime>>,
@@ -21,7 +21,11 @@ pub(crate) struct Runtimes {
 
 impl Runtimes {
     /// Starts the first thread. The others start with the ports that need them.
-    pub(crate) fn start() -> io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread or descriptor left.
+    pub fn start() -> io::Result<Self> {
         let first = start_one()?;
         Ok(Self {
             first: first.handle().clone(),
@@ -31,12 +35,12 @@ impl Runtimes {
     }
 
     /// The runtime for tasks that belong to no port.
-    pub(crate) const fn first(&self) -> &Handle {
+    pub const fn first(&self) -> &Handle {
         &self.first
     }
 
     /// The runtime for a new port: each in turn.
-    pub(crate) fn for_port(&self) -> Handle {
+    pub fn for_port(&self) -> Handle {
         let most = available_parallelism().map_or(1, usize::from);
         let place = self.ports.fetch_add(1, Ordering::Relaxed) % most;
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,13 +55,13 @@ impl Runtimes {
     }
 
     /// The runtimes for a port with several sockets: one for each processor.
-    pub(crate) fn for_listener(&self) -> Vec<Handle> {
+    pub fn for_listener(&self) -> Vec<Handle> {
         let most = available_parallelism().map_or(1, usize::from);
         (0..most).map(|_| self.for_port()).collect()
     }
 
     /// Ends the threads. Callbacks that are running get this time to return.
-    pub(crate) fn end(&self, time: Duration) {
+    pub fn end(&self, time: Duration) {
         let running =
             std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
         for runtime in running {
