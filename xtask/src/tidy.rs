@@ -193,6 +193,49 @@ fn the_clock_of_the_day_is_read_in_few_places() {
     assert_eq!(found, places);
 }
 
+/// The ends of streams serve any program: they know no command line, do not print, and name no
+/// option of a program in messages.
+#[test]
+fn the_ends_of_streams_know_no_command() {
+    let ends = root().join("crates/ends");
+    let manifest = fs::read_to_string(ends.join("Cargo.toml")).expect("it is there");
+    let mut problems = String::new();
+    for above in ["clap", "punctual-program", "punctual-cli"] {
+        if manifest.contains(above) {
+            let _ = writeln!(problems, "crates/ends depends on {above}");
+        }
+    }
+    for file in files(&["rs"]).into_iter().filter(|file| file.starts_with(ends.join("src"))) {
+        let text = fs::read_to_string(&file).expect("it is there");
+        for (line, text) in numbered(&text).filter(|(_, text)| !text.trim().starts_with("//")) {
+            let names_option = text.match_indices("--").any(|(place, _)| {
+                text[place + 2..].starts_with(|next: char| next.is_ascii_lowercase())
+            });
+            if names_option || text.contains("println!") || text.contains("print!(") {
+                let _ = writeln!(problems, "{}:{line}: it is the program's", shown(&file));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{problems}");
+}
+
+/// A future is polled by a runtime: polled once with a waker that does nothing, it may lose a
+/// wake-up. A type that can do without waiting has a verb for it.
+#[test]
+fn no_product_code_polls_with_a_waker_that_does_nothing() {
+    let mut problems = String::new();
+    for file in files(&["rs"]).into_iter().filter(|file| {
+        let place = shown(file);
+        place.starts_with("crates/") && place.contains("/src/")
+    }) {
+        let text = fs::read_to_string(&file).expect("it is there");
+        for (line, _) in numbered(&text).filter(|(_, text)| text.contains("Waker::noop")) {
+            let _ = writeln!(problems, "{}:{line}: a waker that does nothing", shown(&file));
+        }
+    }
+    assert!(problems.is_empty(), "\n{problems}");
+}
+
 #[test]
 fn every_crate_takes_the_workspace_lints() {
     let mut problems = String::new();

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use punctual_program::{exit, hangup, line, log, output, run as runs, stop, timepoint, written};
 
 use args::{Cli, Command};
-use exit::Failure;
+use exit::{Failure, FailureKind};
 use output::{print, print_wrapped};
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
@@ -52,7 +52,18 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Command::RunInNamespace { arguments } = cli.command {
         return emulate::run_in_namespace(arguments);
     }
-    runs::program("punctual", || execute(cli))
+    runs::program("punctual", || execute(cli).map_err(with_options))
+}
+
+/// The same failure, with the options that help.
+fn with_options(failure: Failure) -> Failure {
+    match failure.kind() {
+        FailureKind::Exists => failure.with_advice("--overwrite replaces it, --append adds to it"),
+        FailureKind::NoClock => failure.with_advice(
+            "give its bit rate by --pace 5Mbps, or send it as fast as possible by --pace none",
+        ),
+        _ => failure,
+    }
 }
 
 fn execute(cli: Cli) -> Result<(), Failure> {

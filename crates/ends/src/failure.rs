@@ -24,6 +24,10 @@ pub enum FailureKind {
     Unwritable,
     /// A fault in the request, such as a wrong URI.
     Usage,
+    /// A file exists already, and nobody has said whether to replace it or to append to it.
+    Exists,
+    /// A file is to be sent at the pace of its clock, and has none.
+    NoClock,
     /// The other end, or this one, refused the call.
     Rejected(RejectReason),
     /// Nobody answered or called in time.
@@ -46,6 +50,17 @@ impl Failure {
     /// A file could not be opened, read or written.
     pub fn file(path: &Path, error: &io::Error) -> Self {
         Self::runtime(format!("{}: {error}", one_line(&path.display().to_string())))
+    }
+
+    /// The file at `path` exists already and is kept.
+    pub(crate) fn exists(path: &Path) -> Self {
+        let path = one_line(&path.display().to_string()).into_owned();
+        Self { kind: FailureKind::Exists, message: format!("{path} exists already and is kept") }
+    }
+
+    /// A file has no clock that gives its pace, and the reason.
+    pub(crate) fn no_clock(why: impl Into<String>) -> Self {
+        Self { kind: FailureKind::NoClock, message: why.into() }
     }
 
     /// Somebody ended the work before it was done.
@@ -97,7 +112,7 @@ impl Failure {
 
     /// Whether what was asked for is at fault, so that trying again cannot help.
     pub fn is_usage(&self) -> bool {
-        self.kind == FailureKind::Usage
+        matches!(self.kind, FailureKind::Usage | FailureKind::Exists)
     }
 
     /// The same failure, marked as one of files that cannot be written.

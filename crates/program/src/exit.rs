@@ -1,8 +1,6 @@
 //! The end of the program: exit codes.
 
-use punctual_ends::FailureKind;
-
-pub use punctual_ends::Failure;
+pub use punctual_ends::{Failure, FailureKind};
 
 /// The exit code after a second Ctrl-C: 128 and the number of the signal, as in shells.
 pub const INTERRUPTED: u8 = 130;
@@ -10,8 +8,8 @@ pub const INTERRUPTED: u8 = 130;
 /// The exit code of a command that ends with this failure.
 pub fn code(failure: &Failure) -> u8 {
     match failure.kind() {
-        FailureKind::Runtime | FailureKind::Unwritable => 1,
-        FailureKind::Usage => 2,
+        FailureKind::Runtime | FailureKind::Unwritable | FailureKind::NoClock => 1,
+        FailureKind::Usage | FailureKind::Exists => 2,
         FailureKind::Rejected(_) => 3,
         FailureKind::NoAnswer => 4,
         FailureKind::Interrupted => INTERRUPTED,

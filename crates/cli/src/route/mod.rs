@@ -11,7 +11,7 @@ use punctual_ends::route::{
     ResumableDestination, RouteSettings, SinkSpool, Source, Viewers, Way, WhenFull, gather_for,
 };
 use punctual_ends::{Opener, Pace, Pacing, Role, check_loop, is_live};
-use punctual_uri::{FileTarget, Target, Uri};
+use punctual_uri::{FileTarget, Limits, Target, Uri};
 use tokio::task::JoinSet;
 
 use crate::args::{EndOfRoute, RouteArgs, SlowDestination};
@@ -65,6 +65,13 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     let mut sinks = args.callers.admit(ends.collect())?;
     let source = sinks.remove(0);
     check_files(source.uri(), &destinations)?;
+    if let Target::File(file) = &source.uri().target
+        && args.repeat
+        && (file.grows || file.limits != Limits::default())
+    {
+        let failure = "--loop repeats a whole file: leave out the keys of the file";
+        return Err(Failure::usage(failure).at(source.uri()));
+    }
     if args.viewers.is_some() && !sinks.iter().any(Opener::listens_for_srt) {
         return Err(Failure::usage("--viewers needs a destination that listens: srt://:4200"));
     }
@@ -77,6 +84,7 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
         repeat: args.repeat,
         to_live: destinations.iter().any(is_live),
         to_network: destinations.iter().any(is_network),
+        option: Some("--pace"),
     };
     let source = source.with_pacing(pacing).with_coalesce(args.coalesce);
     let source = source.with_gather(gather_for(&destinations));

@@ -15,6 +15,8 @@ use crate::end::bytes::ByteStream;
 pub(crate) struct WatchedPipe {
     stream: ByteStream,
     watch: Option<HasteWatch>,
+    /// The option of the program that sets the pace.
+    option: Option<&'static str>,
 }
 
 /// Compares the clock of a transport stream with the time.
@@ -36,8 +38,8 @@ enum Haste {
 
 impl WatchedPipe {
     /// The bytes of `stream`, with a warning if they come too fast.
-    pub(crate) fn new(stream: ByteStream) -> Self {
-        Self { stream, watch: Some(HasteWatch::default()) }
+    pub(crate) fn new(stream: ByteStream, option: Option<&'static str>) -> Self {
+        Self { stream, watch: Some(HasteWatch::default()), option }
     }
 }
 
@@ -47,7 +49,7 @@ impl AsyncRead for WatchedPipe {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, watch } = &mut *self;
+        let Self { stream, watch, option } = &mut *self;
         let before = buf.filled().len();
         let polled = Pin::new(stream).poll_read(cx, buf);
         let Some(looking) = watch else { return polled };
@@ -56,10 +58,13 @@ impl AsyncRead for WatchedPipe {
             Haste::None => *watch = None,
             Haste::Much(stream, time) => {
                 *watch = None;
+                let remedy = match option {
+                    Some(option) => format!("add `{option} pcr`, or `-re` at FFmpeg"),
+                    None => "read it by its clock, or add `-re` at FFmpeg".to_owned(),
+                };
                 tracing::warn!(
                     "standard input delivers its transport stream faster than the clock in it, \
-                     {:.1} s in {:.1} s, and receivers of live streams drop most of it: add \
-                     `--pace pcr`, or `-re` at FFmpeg",
+                     {:.1} s in {:.1} s, and receivers of live streams drop most of it: {remedy}",
                     stream.as_secs_f64(),
                     time.as_secs_f64()
                 );

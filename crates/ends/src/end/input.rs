@@ -34,7 +34,7 @@ pub(super) async fn open(
         && pacing.repeat
         && (file.grows || file.limits != Limits::default())
     {
-        return Err(Failure::usage("--loop repeats a whole file: leave out the keys of the file"));
+        return Err(Failure::usage("a file that is repeated is read whole: leave out its keys"));
     }
     let wants_packets = pacing.to_network || matches!(pacing.pace, Some(Pace::Pcr | Pace::Rate(_)));
     let (stream, file, is_ts): (ByteStream, _, _) = match &uri.target {
@@ -45,7 +45,8 @@ pub(super) async fn open(
         _ => {
             let stdin = packets_of(Box::new(tokio::io::stdin()), wants_packets, uri);
             let is_watched = pacing.pace.is_none() && pacing.to_live;
-            let stdin = if is_watched { Box::new(WatchedPipe::new(stdin)) } else { stdin };
+            let stdin =
+                if is_watched { Box::new(WatchedPipe::new(stdin, pacing.option)) } else { stdin };
             (stdin, None, false)
         }
     };
@@ -57,7 +58,7 @@ pub(super) async fn open(
         None if is_ts => Some(Clock::pcr(message_size)),
         None => {
             if pacing.to_live {
-                warn_of_no_clock(path);
+                warn_of_no_clock(path, pacing.option);
             }
             None
         }
@@ -69,7 +70,7 @@ pub(super) async fn open(
             Input::Paced(Box::new(PacedReader::new(stream, clock, again, coalesce)?))
         }
         None if pacing.repeat => {
-            return Err(Failure::usage("--loop needs a file with a pace: MPEG-TS, or --pace RATE"));
+            return Err(no_pace(pacing.option));
         }
         None => Input::Bytes(ByteReader::new(stream, message_size).with_read_size(limits.io_size)),
     };
@@ -125,16 +126,29 @@ async fn open_at(target: &FileTarget, position: u64) -> Result<ByteStream, Failu
     Ok(LimitedStream::within(&Limits { max_size, ..target.limits }, stream))
 }
 
-/// Warns that a file is sent faster than a receiver in live mode plays it.
-fn warn_of_no_clock(path: Option<&PathBuf>) {
-    if let Some(path) = path {
-        tracing::warn!(
-            "{} is not MPEG-TS and has no clock, so it is sent as fast as possible, and receivers \
-             of live streams drop most of it; set the rate by --pace, such as --pace 5Mbps, or \
-             convert it by `ffmpeg -re -i FILE -c copy -f mpegts -`",
-            path.display()
-        );
+/// The failure to repeat a file that has no pace.
+fn no_pace(option: Option<&str>) -> Failure {
+    let failure =
+        Failure::usage("a file that is repeated needs a pace: that of MPEG-TS, or a bit rate");
+    match option {
+        Some(option) => failure.with_advice(&format!("{option} 5Mbps")),
+        None => failure,
     }
+}
+
+/// Warns that a file is sent faster than a receiver in live mode plays it.
+fn warn_of_no_clock(path: Option<&PathBuf>, option: Option<&str>) {
+    let Some(path) = path else { return };
+    let remedy = match option {
+        Some(option) => format!("set the rate by {option}, such as {option} 5Mbps"),
+        None => "set the rate".to_owned(),
+    };
+    tracing::warn!(
+        "{} is not MPEG-TS and has no clock, so it is sent as fast as possible, and receivers of \
+         live streams drop most of it; {remedy}, or convert it by `ffmpeg -re -i FILE -c copy -f \
+         mpegts -`",
+        path.display()
+    );
 }
 
 #[cfg(test)]

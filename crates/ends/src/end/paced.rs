@@ -111,14 +111,14 @@ impl PcrClock {
             self.framer.finish();
         }
         while let Some(packet) = self.framer.next_packet() {
-            self.pacer.push(packet).map_err(|error| no_clock(&error.to_string()))?;
+            self.pacer.push(packet).map_err(|error| Failure::no_clock(error.to_string()))?;
             self.is_transport_stream = true;
         }
         if is_end && !self.is_transport_stream {
-            return Err(no_clock("this is not MPEG-TS, so it has no clock"));
+            return Err(Failure::no_clock("this is not MPEG-TS, so it has no clock"));
         }
         if is_end {
-            self.pacer.finish().map_err(|error| no_clock(&error.to_string()))?;
+            self.pacer.finish().map_err(|error| Failure::no_clock(error.to_string()))?;
         }
         while let Some((at, packet)) = self.pacer.pop() {
             if self.message.is_empty() {
@@ -134,12 +134,6 @@ impl PcrClock {
         }
         Ok(())
     }
-}
-
-fn no_clock(why: &str) -> Failure {
-    Failure::runtime(format!(
-        "{why}; give its bit rate (--pace 5Mbps) or send it as fast as possible (--pace none)"
-    ))
 }
 
 impl PacedReader {
@@ -233,6 +227,7 @@ const READ_SIZE: usize = 65_536;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::FailureKind;
 
     async fn all(mut reader: PacedReader) -> Vec<Bytes> {
         let mut batch = Vec::new();
@@ -269,8 +264,8 @@ mod tests {
         let bytes: &'static [u8] = &include_bytes!("../../../../assets/clip.ts")[..3 * 188];
         let mut reader =
             PacedReader::new(Box::new(bytes), Clock::pcr(1316), None, Duration::ZERO).unwrap();
-        let failure = reader.read(&mut Vec::new()).await.unwrap_err().to_string();
-        assert!(failure.contains("--pace 5Mbps"), "{failure}");
+        let failure = reader.read(&mut Vec::new()).await.unwrap_err();
+        assert_eq!(failure.kind(), FailureKind::NoClock);
         let mut reader =
             PacedReader::new(Box::new(&b"text"[..]), Clock::pcr(1316), None, Duration::ZERO)
                 .unwrap();

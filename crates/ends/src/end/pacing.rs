@@ -13,6 +13,8 @@ pub struct Pacing {
     pub to_live: bool,
     /// Whether a destination is in the network, to which a transport stream goes in whole packets.
     pub to_network: bool,
+    /// The option of the program that sets the pace, which messages name.
+    pub option: Option<&'static str>,
 }
 
 /// The pace at which a file is sent.

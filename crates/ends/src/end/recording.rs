@@ -48,7 +48,7 @@ impl Recording {
     pub(crate) fn new(path: &Path, existing: Existing) -> Result<Self, Failure> {
         match std::fs::metadata(path) {
             Ok(found) if existing == Existing::Keep && holds_something(&found) => {
-                return Err(kept(path));
+                return Err(Failure::exists(path));
             }
             Ok(found) if found.is_dir() => {
                 return Err(Failure::usage(format!("{} is a folder", path.display())));
@@ -156,7 +156,7 @@ async fn open(path: &Path, existing: Existing, written: u64) -> Result<(ByteWrit
     let file = options.open(path).await.map_err(failed)?;
     let found = file.metadata().await.map_err(failed)?;
     if existing == Existing::Keep && holds_something(&found) {
-        return Err(kept(path));
+        return Err(Failure::exists(path));
     }
     let mut len = found.len();
     if written > 0 && len > written && found.is_file() {
@@ -169,13 +169,6 @@ async fn open(path: &Path, existing: Existing, written: u64) -> Result<(ByteWrit
 /// Whether writing would destroy data. Devices and pipes hold none.
 fn holds_something(found: &Metadata) -> bool {
     found.is_file() && found.len() > 0
-}
-
-fn kept(path: &Path) -> Failure {
-    Failure::usage(format!(
-        "{} exists already and is kept; --overwrite replaces it, --append adds to it",
-        path.display()
-    ))
 }
 
 fn check_folder(path: &Path) -> Result<(), Failure> {
@@ -212,6 +205,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::FailureKind;
 
     struct Folder(PathBuf);
 
@@ -247,10 +241,7 @@ mod tests {
         let folder = Folder::new("kept");
         let path = folder.file("a.ts", "before ");
         let error = Recording::new(&path, Existing::Keep).err().unwrap();
-        assert!(error.is_usage());
-        assert!(
-            error.to_string().contains("--overwrite") && error.to_string().contains("--append")
-        );
+        assert!(error.is_usage() && error.kind() == FailureKind::Exists);
         record(&path, Existing::Append, "after").await;
         assert_eq!(std::fs::read(&path).unwrap(), b"before after");
         record(&path, Existing::Overwrite, "new").await;
