@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The tries to open one end, or to carry one transfer: the time of each, and the failure that ends
 /// them.
 ///
-/// Two tries begin at least [`PAUSE`] apart, and each is late by chance: many callers that lose
+/// Two tries begin at least a second apart, and each is late by chance: many callers that lose
 /// their server at the same time do not call it at the same time.
 #[derive(Debug)]
 pub struct Tries {

@@ -29,7 +29,7 @@ pub enum WhenFull {
         bytes: u64,
     },
     /// The source waits for it, and it is cut off only if it takes nothing at all for
-    /// [`STALL_LIMIT`].
+    /// 10 s.
     WaitAmongOthers {
         /// The bytes that may wait for it.
         bytes: u64,
