@@ -95,6 +95,7 @@ mod group_driver;
 mod group_offer;
 mod handshake;
 mod ids;
+mod measured_path;
 mod pace;
 mod path;
 mod policy;

@@ -57,7 +57,7 @@ pub struct AckRates {
 }
 
 /// The arrivals at a receiver, the newest round trip, and the packets that it gave up. Not in the
-/// draft: the eighth to tenth word of a full ACK, which other implementations ignore.
+/// draft: the eighth to twelfth word of a full ACK, which other implementations ignore.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AckArrivals {
     /// Data packets that arrived so far, originals, retransmissions and duplicates alike; wraps.
@@ -67,6 +67,17 @@ pub struct AckArrivals {
     /// Data packets that the receiver will never deliver; wraps. `None` from versions that do not
     /// report them.
     pub given_up: Option<u32>,
+    /// The newest original that arrived, of a live stream. Only reported beside `given_up`.
+    pub newest: Option<NewestArrival>,
+}
+
+/// The newest original that has arrived, by which the sender measures a round trip.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NewestArrival {
+    /// Its number.
+    pub seq: SeqNo,
+    /// The time from its arrival to this report, µs.
+    pub delay_us: u32,
 }
 
 impl Ack {
@@ -132,6 +143,13 @@ impl Ack {
                         packets: u32::from_be_bytes(packets),
                         latest_rtt_us: u32::from_be_bytes(latest_rtt),
                         given_up: last.first().map(|packets| u32::from_be_bytes(*packets)),
+                        newest: match *last {
+                            [_, seq, delay, ..] => Some(NewestArrival {
+                                seq: seq_no("ACK", seq)?,
+                                delay_us: u32::from_be_bytes(delay),
+                            }),
+                            _ => None,
+                        },
                     }),
                     _ => None,
                 };
@@ -163,6 +181,9 @@ impl Ack {
             }
             put_words(buffer, &[arrivals.packets, arrivals.latest_rtt_us]);
             put_words(buffer, arrivals.given_up.as_slice());
+            if let Some(newest) = arrivals.newest.filter(|_| arrivals.given_up.is_some()) {
+                put_words(buffer, &[newest.seq.value(), newest.delay_us]);
+            }
         }
     }
 
@@ -171,7 +192,9 @@ impl Ack {
             Self::Light { .. } => LIGHT_LEN,
             Self::Small { .. } => SMALL_LEN,
             Self::Full { arrivals: Some(arrivals), .. } => {
-                FULL_LEN + ARRIVALS_LEN + 4 * arrivals.given_up.as_slice().len()
+                let newest = arrivals.newest.filter(|_| arrivals.given_up.is_some());
+                let words = arrivals.given_up.iter().len() + 2 * newest.iter().len();
+                FULL_LEN + ARRIVALS_LEN + 4 * words
             }
             Self::Full { rates: AckRates { bytes_per_sec: None, .. }, .. } => FULL_UDT_LEN,
             Self::Full { .. } => FULL_LEN,
@@ -223,7 +246,10 @@ mod tests {
             rates: rates(bytes),
             arrivals,
         };
-        let arrivals = |given_up| Some(AckArrivals { packets: 8, latest_rtt_us: 9, given_up });
+        let arrivals =
+            |given_up| Some(AckArrivals { packets: 8, latest_rtt_us: 9, given_up, newest: None });
+        let newest = Some(NewestArrival { seq: SeqNo::new(11), delay_us: 12 });
+        let with_newest = arrivals(Some(10)).map(|arrivals| AckArrivals { newest, ..arrivals });
         let cases = [
             (1, Ack::Light { next: NEXT }),
             (4, small),
@@ -234,6 +260,8 @@ mod tests {
             (9, full(Some(7), arrivals(None))),
             (10, full(Some(7), arrivals(Some(10)))),
             (11, full(Some(7), arrivals(Some(10)))),
+            (12, full(Some(7), with_newest)),
+            (13, full(Some(7), with_newest)),
         ];
         for (words, ack) in cases {
             assert_eq!(Ack::parse(NUMBER, &body(words)), Ok(ack), "{words} words");
@@ -251,7 +279,7 @@ mod tests {
 
     #[test]
     fn emits_what_it_parses() {
-        for words in [1, 4, 6, 7, 9] {
+        for words in [1, 4, 6, 7, 9, 10, 12] {
             let mut emitted = Vec::new();
             let ack = Ack::parse(NUMBER, &body(words)).unwrap();
             ack.emit(&mut emitted);

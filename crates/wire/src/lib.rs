@@ -40,7 +40,7 @@ mod packet;
 mod reject;
 mod words;
 
-pub use ack::{Ack, AckArrivals, AckLink, AckRates};
+pub use ack::{Ack, AckArrivals, AckLink, AckRates, NewestArrival};
 pub use control::{Control, ControlPacket};
 pub use data::{DataHeader, DataPacket, KeyFlag, Position};
 pub use drop_request::DropRequest;

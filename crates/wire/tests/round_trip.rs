@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use punctual_wire::{
     Ack, AckArrivals, AckLink, AckNo, AckRates, Control, ControlPacket, DataHeader, DataPacket,
     DropRequest, Extension, GroupExtension, Handshake, HandshakeRequest, HsExtension, HsFlags,
-    KeyFlag, LossList, LossListBuilder, MsgNo, Packet, PeerIp, Position, RejectReason, SeqNo,
-    SocketId, Timestamp, destination,
+    KeyFlag, LossList, LossListBuilder, MsgNo, NewestArrival, Packet, PeerIp, Position,
+    RejectReason, SeqNo, SocketId, Timestamp, destination,
 };
 
 proptest! {
@@ -213,9 +213,18 @@ fn ack() -> impl Strategy<Value = Ack> {
             bytes_per_sec,
         },
     );
-    let arrivals = (any::<u32>(), any::<u32>(), option::of(any::<u32>())).prop_map(
-        |(packets, latest_rtt_us, given_up)| AckArrivals { packets, latest_rtt_us, given_up },
-    );
+    let newest =
+        (seq_no(), any::<u32>()).prop_map(|(seq, delay_us)| NewestArrival { seq, delay_us });
+    let given_up = option::of((any::<u32>(), option::of(newest)));
+    let arrivals =
+        (any::<u32>(), any::<u32>(), given_up).prop_map(|(packets, latest_rtt_us, more)| {
+            AckArrivals {
+                packets,
+                latest_rtt_us,
+                given_up: more.map(|(given_up, _)| given_up),
+                newest: more.and_then(|(_, newest)| newest),
+            }
+        });
     let number = any::<u32>().prop_map(AckNo::new);
     let report = (rates, option::of(arrivals));
     (seq_no(), number, option::of((link, option::of(report)))).prop_map(|(next, number, rest)| {

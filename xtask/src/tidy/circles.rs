@@ -77,7 +77,7 @@ const FLOORS: &[&[&str]] = &[
         "wake_up",
     ],
     &["pace", "probe_pairs", "report_times", "windowed_ratio"],
-    &["filter"],
+    &["filter", "measured_path"],
     &["factory", "policy"],
     &["config"],
     &["crypt"],

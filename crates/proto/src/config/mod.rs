@@ -372,6 +372,10 @@ options! { plain {
     /// uses these timers. A receiver of files uses them toward every peer that marks its
     /// retransmissions. Default true.
     timed_requests / with_timed_requests: bool = true;
+    /// Whether the receiver of a live stream tells its newest packet in ACKs, and each 10 ms while
+    /// a packet is missing, to a peer of this implementation; not in libsrt. By that the peer
+    /// measures the queueing delay. Default true.
+    live_reports / with_live_reports: bool = true;
     /// The share of packets that may stay unrecovered; not in libsrt \[losstarget\]. The
     /// deadline-aware algorithm sends as many copies as this requires and its limits permit. 0 to
     /// 0.1, default 0.00001; 0 for as few unrecovered packets as the limits permit.

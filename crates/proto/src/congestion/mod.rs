@@ -5,17 +5,13 @@ pub(crate) mod file;
 mod input_rate;
 pub(crate) mod live;
 mod loss_epoch;
-mod path_delay;
 mod progress;
-
-use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
 use self::delay::DelayControl;
 use self::file::FileControl;
 use self::live::LiveControl;
-pub(crate) use self::path_delay::PathDelay;
 use crate::chance::Chance;
 use crate::config::{Config, CongestionAlgorithm};
 use crate::handshake::Negotiated;
@@ -37,7 +33,6 @@ pub(crate) enum Controller {
 #[derive(Debug)]
 pub(crate) struct Other {
     control: Box<dyn CongestionControl>,
-    delay: PathDelay,
     packet_size: u32,
 }
 
@@ -67,7 +62,7 @@ impl Controller {
             }
             CongestionAlgorithm::Custom(factory) => factory.make(),
         };
-        Self::Other(Box::new(Other { control, delay: PathDelay::default(), packet_size }))
+        Self::Other(Box::new(Other { control, packet_size }))
     }
 
     /// Takes over the limits of these options.
@@ -75,21 +70,6 @@ impl Controller {
         match self {
             Self::Live(live) => live.configure(config),
             Self::Other(other) => other.control.configured(config),
-        }
-    }
-
-    /// The peer reported its round-trip time.
-    pub(crate) fn note_round_trip(&mut self, now: Instant, rtt: Duration) {
-        if let Self::Other(other) = self {
-            other.delay.sample(now, rtt);
-        }
-    }
-
-    /// The delays of the path; zero for live streams, where they are not measured.
-    pub(crate) fn delay(&self) -> PathDelay {
-        match self {
-            Self::Live(_) => PathDelay::default(),
-            Self::Other(other) => other.delay,
         }
     }
 
@@ -189,7 +169,10 @@ impl Controller {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::measured_path::{Packets, RoundTrips};
     use crate::policy::congestion::PathState;
     use punctual_rtt::Rtt;
     use punctual_wire::SeqNo;
@@ -259,12 +242,9 @@ mod tests {
         let CongestionAlgorithm::Custom(factory) = config.congestion_algorithm() else {
             panic!("the algorithm is the one that was set");
         };
-        let delay = PathDelay::default();
-        let mut controller = Controller::Other(Box::new(Other {
-            control: factory.make(),
-            delay,
-            packet_size: 1_500,
-        }));
+        let mut trips = RoundTrips::default();
+        let mut controller =
+            Controller::Other(Box::new(Other { control: factory.make(), packet_size: 1_500 }));
         let mut queue = 0.0_f64;
         for step in 1..=1_000_u64 {
             let Pace::Bytes(_) = controller.pace() else {
@@ -274,11 +254,11 @@ mod tests {
             queue = (queue + (rate - capacity) * 0.01).max(0.0);
             let now = Instant::from_millis(10 * step);
             let latest_rtt = BASE + Duration::from_secs_f64(queue / capacity);
-            controller.note_round_trip(now, latest_rtt);
+            trips.sample(now, latest_rtt, Packets::default());
             let path = PathState {
                 rtt: Rtt { smoothed: latest_rtt, variance: Duration::ZERO },
-                latest_rtt: controller.delay().latest(),
-                base_rtt: controller.delay().base(),
+                latest_rtt: trips.latest(),
+                base_rtt: trips.least(),
                 in_flight: 0,
                 arrived: None,
                 packet_size: controller.packet_size(),
@@ -292,7 +272,7 @@ mod tests {
             controller.get_mut().round_trip(now, &path);
         }
         let rate = controller.get().rate().expect("a rate").as_bits_per_sec() as f64 / 8.0;
-        (rate, controller.delay().latest() - controller.delay().base())
+        (rate, trips.latest() - trips.least())
     }
 
     #[test]

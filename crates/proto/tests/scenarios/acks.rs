@@ -28,8 +28,8 @@ fn a_stream_is_acknowledged_every_ten_milliseconds() {
         let ack = ack(datagram);
         assert_eq!(ack.number(), Some(AckNo::new(number)));
         assert!(ack.rates().is_some(), "a full ACK");
-        // Ten words: the last three say what has arrived and what was given up.
-        assert_eq!(datagram.len(), 16 + 40);
+        // Twelve words: the last five say what has arrived and what was given up.
+        assert_eq!(datagram.len(), 16 + 48);
     }
     assert!(acks.windows(2).all(|pair| pair[1].0 - pair[0].0 >= MS(10)));
     assert_eq!(record.of_kind(Side::Caller, Kind::AckAck).len(), acks.len());

@@ -45,6 +45,7 @@ mod nak_timers;
 mod odd_packets;
 mod pacing;
 mod peer_errors;
+mod queueing_delay;
 mod reconfigured;
 mod recorded;
 mod refusals;

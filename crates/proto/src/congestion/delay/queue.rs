@@ -4,6 +4,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::longer_path::LongerPath;
+use crate::measured_path::PRESENT;
 
 /// The queueing delay of the path: the least of the latest round trips, less the least round trip
 /// of all (RFC 6817 section 4.2: the current delay and the base delay).
@@ -19,9 +20,6 @@ pub(super) struct QueueDelay {
     noise: Duration,
 }
 
-/// The time over which the least round trip is the current one: a few samples, which come every
-/// 10 ms. A delay that not all packets have, such as that of a host or a radio link, is no queue.
-const WINDOW: Duration = Duration::from_millis(45);
 /// Shorter round trips consist of the time that hosts take, which varies by as much.
 const LEAST_BASE: Duration = Duration::from_millis(1);
 /// A time that is distributed exponentially exceeds the one before and the one after by a third of
@@ -36,7 +34,7 @@ impl QueueDelay {
     /// A round trip was reported; `base` is the least of all. A longer path is noticed if the round
     /// trip is longer by more than `long`.
     pub(super) fn sample(&mut self, now: Instant, rtt: Duration, base: Duration, long: Duration) {
-        while self.latest.front().is_some_and(|&(at, _)| at + WINDOW < now)
+        while self.latest.front().is_some_and(|&(at, _)| at + PRESENT < now)
             || self.latest.len() == SAMPLES
         {
             self.latest.pop_front();

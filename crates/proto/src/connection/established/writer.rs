@@ -118,7 +118,8 @@ impl Writer<'_, '_> {
         if let Some(updates) = &mut self.connection.path_updates {
             self.connection.timers.set(Timer::Quiet, now + updates.begin_quiet());
         }
-        let ack = self.connection.receiver.make_ack(now, rtt);
+        let wait = self.connection.rtt.timeout();
+        let ack = self.connection.receiver.make_ack(now, rtt, wait);
         if let Some(number) = ack.number() {
             self.connection.rtt.ack_sent(now, number);
         }

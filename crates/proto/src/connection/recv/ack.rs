@@ -38,6 +38,10 @@ pub(crate) struct AckState {
     reports: Reports,
     /// The packets given up by the last full ACK.
     reported_given_up: u32,
+    /// When the last report without a number was sent, and whether a packet has arrived since the
+    /// last report or ACK.
+    last_report: Instant,
+    has_news: bool,
     /// The newest round-trip time; zero before the first.
     latest_rtt: Duration,
 }
@@ -55,6 +59,8 @@ struct SentAck {
 pub(crate) enum AckKind {
     Full,
     Small,
+    /// A report of arrivals without a number, to which the peer sends no ACKACK.
+    Report,
 }
 
 /// Whether ACKs report the packets that have arrived and the packets that were given up.
@@ -65,12 +71,16 @@ pub(crate) enum Reports {
     InEachAck,
     /// Each full ACK does, and one is due also if only packets behind a missing one have arrived.
     AtOnce,
+    /// Those of a live stream: each full ACK does, and also tells the newest packet. While no ACK
+    /// is due since a packet is missing, reports without a number do the same.
+    OfLive,
 }
 
 impl Reports {
     pub(crate) fn of(config: &Config, negotiated: &Negotiated) -> Self {
         match (negotiated.peer.counted_arrivals, config.transmission()) {
             (false, _) => Self::Nothing,
+            (true, Transmission::Live) if config.live_reports() => Self::OfLive,
             (true, Transmission::Live) => Self::InEachAck,
             (true, _) => Self::AtOnce,
         }
@@ -91,6 +101,8 @@ impl AckState {
             reported_room: u32::MAX,
             reports,
             reported_given_up: 0,
+            last_report: now,
+            has_news: false,
             latest_rtt: Duration::ZERO,
         }
     }
@@ -98,6 +110,7 @@ impl AckState {
     /// Counts a data packet towards the next light ACK; the buffer has room for `room` more.
     pub(crate) fn count_packet(&mut self, room: u32) {
         self.packets += 1;
+        self.has_news = true;
         if self.packets >= LIGHT_ACK_PACKETS.max(room / LIGHT_ACK_SHARE) {
             self.packets = 0;
             self.light_due = true;
@@ -113,9 +126,18 @@ impl AckState {
         self.light_due
     }
 
-    /// The instant of the next ACK, if it acknowledges the packets before `next`; `None` if the
-    /// peer knows that already. An ACK is repeated if it has no ACKACK after `wait`.
+    /// The instant of the next ACK or report, if it acknowledges the packets before `next`; `None`
+    /// if the peer knows all already. An ACK is repeated if it has no ACKACK after `wait`.
     pub(crate) fn due(&self, now: Instant, next: SeqNo, wait: Duration) -> Option<Instant> {
+        let ack = self.ack_due(now, next, wait);
+        if self.reports != Reports::OfLive || !self.has_news {
+            return ack;
+        }
+        let report = self.last_sent.1.max(self.last_report) + ACK_PERIOD;
+        Some(ack.map_or(report, |ack| ack.min(report)).max(now))
+    }
+
+    fn ack_due(&self, now: Instant, next: SeqNo, wait: Duration) -> Option<Instant> {
         let (last, at) = self.last_sent;
         let has_arrivals = self.reports == Reports::AtOnce && self.packets > 0;
         if self.settled == Some(next) && !has_arrivals {
@@ -127,10 +149,23 @@ impl AckState {
         Some((at + wait).max(now))
     }
 
+    /// Whether only a report is due, and no ACK.
+    fn only_reports(&self, now: Instant, next: SeqNo, room: u32, wait: Duration) -> bool {
+        let ack_is_due = self.ack_due(now, next, wait).is_some_and(|at| at <= now);
+        self.reports == Reports::OfLive
+            && self.has_news
+            && !(ack_is_due || self.is_news(next) || self.frees(room))
+    }
+
     /// Whether the timer runs for an ACK of `next` that is not a repetition. An ACK of a later
     /// number would then be due at the same instant.
     pub(crate) fn counts_down(&self, next: SeqNo) -> bool {
         self.settled != Some(next) && self.last_sent.0 != next
+    }
+
+    /// Whether the timer runs for an ACK while a packet is missing, if it has to run at all.
+    pub(crate) const fn counts_arrivals_down(&self) -> bool {
+        self.has_news || !matches!(self.reports, Reports::OfLive)
     }
 
     /// Whether the last ACK had another number than `next`.
@@ -144,15 +179,22 @@ impl AckState {
         room > self.reported_room && room / 4 >= self.reported_room
     }
 
-    /// An ACK of `next` with this room is sent at `now`, after this total of packets was given up.
-    /// Returns its number and kind.
+    /// The ACK of `next` with this room that is due at `now` is sent, after this total of packets
+    /// was given up. Returns its number, 0 for a report, and its kind.
     pub(crate) fn send(
         &mut self,
         now: Instant,
         next: SeqNo,
         room: u32,
         given_up: u32,
+        wait: Duration,
     ) -> (AckNo, AckKind) {
+        let only_reports = self.only_reports(now, next, room, wait);
+        self.has_news = false;
+        if only_reports {
+            self.last_report = now;
+            return (AckNo::new(0), AckKind::Report);
+        }
         let number = self.next_number;
         self.next_number = number.next();
         if self.sent.len() >= REMEMBERED {
@@ -200,6 +242,11 @@ impl AckState {
         Some(self.latest_rtt)
     }
 
+    /// Whether ACKs tell the newest packet.
+    pub(crate) fn tell_newest(&self) -> bool {
+        self.reports == Reports::OfLive
+    }
+
     /// The newest round-trip time, if ACKs report arrivals; zero before the first.
     pub(crate) fn reported_rtt(&self) -> Option<Duration> {
         (self.reports != Reports::Nothing).then_some(self.latest_rtt)
@@ -218,7 +265,7 @@ mod tests {
         let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
         assert_eq!(acks.due(start, SeqNo::new(0), WAIT), None, "nothing new");
         assert_eq!(acks.due(start, SeqNo::new(5), WAIT), Some(start + ACK_PERIOD));
-        let (number, kind) = acks.send(start, SeqNo::new(5), 100, 0);
+        let (number, kind) = acks.send(start, SeqNo::new(5), 100, 0, WAIT);
         assert_eq!((number, kind), (AckNo::FIRST, AckKind::Full));
         let repeat = start + WAIT;
         assert_eq!(acks.due(start, SeqNo::new(5), WAIT), Some(repeat));
@@ -234,10 +281,10 @@ mod tests {
     fn a_second_ack_within_ten_milliseconds_is_small() {
         let start = Instant::from_millis(100);
         let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
-        acks.send(start, SeqNo::new(5), 0, 0);
+        acks.send(start, SeqNo::new(5), 0, 0, WAIT);
         assert!(acks.frees(3));
         assert_eq!(
-            acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3, 0).1,
+            acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3, 0, WAIT).1,
             AckKind::Small
         );
         assert!(!acks.frees(11));
@@ -248,8 +295,8 @@ mod tests {
     fn an_ack_that_tells_of_room_is_repeated_until_it_is_acknowledged() {
         let start = Instant::from_millis(100);
         let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
-        let (stalling, _) = acks.send(start, SeqNo::new(5), 0, 0);
-        let (freeing, _) = acks.send(start, SeqNo::new(5), 3, 0);
+        let (stalling, _) = acks.send(start, SeqNo::new(5), 0, 0, WAIT);
+        let (freeing, _) = acks.send(start, SeqNo::new(5), 3, 0, WAIT);
         let repeat = Some(start + WAIT);
         assert_eq!(acks.due(start, SeqNo::new(5), WAIT), repeat);
         acks.acknowledged(start, stalling);
@@ -259,13 +306,38 @@ mod tests {
     }
 
     #[test]
+    fn a_live_stream_is_reported_while_no_ack_is_due_each_10_ms() {
+        let start = Instant::from_millis(100);
+        let ms = |ms| start + Duration::from_millis(ms);
+        let mut acks = AckState::new(SeqNo::new(0), start, Reports::OfLive);
+        acks.count_packet(1_000);
+        let (number, kind) = acks.send(ms(10), SeqNo::new(1), 1_000, 0, WAIT);
+        assert_eq!((number, kind), (AckNo::FIRST, AckKind::Full));
+        acks.acknowledged(ms(20), number);
+        assert_eq!(acks.due(ms(20), SeqNo::new(1), WAIT), None);
+        // A packet behind a missing one.
+        assert!(!acks.counts_arrivals_down());
+        acks.count_packet(999);
+        assert!(acks.counts_arrivals_down());
+        assert_eq!(acks.due(ms(15), SeqNo::new(1), WAIT), Some(ms(20)));
+        let report = acks.send(ms(20), SeqNo::new(1), 999, 0, WAIT);
+        assert_eq!(report, (AckNo::new(0), AckKind::Report));
+        acks.count_packet(998);
+        assert_eq!(acks.due(ms(22), SeqNo::new(1), WAIT), Some(ms(30)));
+        // The missing one has arrived.
+        let (number, kind) = acks.send(ms(25), SeqNo::new(4), 1_000, 0, WAIT);
+        assert_eq!((number, kind), (AckNo::FIRST.next(), AckKind::Full));
+        assert_eq!(acks.due(ms(30), SeqNo::new(4), WAIT), Some(ms(25) + WAIT), "repeated");
+    }
+
+    #[test]
     fn ack_numbers_wrap_past_zero_and_still_measure_the_round_trip() {
         let start = Instant::from_millis(100);
         let mut acks = AckState::new(SeqNo::new(0), start, Reports::Nothing);
         acks.next_number = AckNo::new(0x7FFF_FFFE);
         let ms = |i: u32| start + Duration::from_millis(u64::from(i) * 10);
         let numbers: Vec<AckNo> =
-            (0..4).map(|i| acks.send(ms(i), SeqNo::new(i), 100, 0).0).collect();
+            (0..4).map(|i| acks.send(ms(i), SeqNo::new(i), 100, 0, WAIT).0).collect();
         assert_eq!(numbers, [0x7FFF_FFFE, 0x7FFF_FFFF, 1, 2].map(AckNo::new));
         for (i, number) in (0..4).zip(numbers) {
             let at = ms(i) + Duration::from_millis(21);

@@ -19,6 +19,8 @@ const PROBES: usize = 64;
 pub(crate) struct LinkEstimate {
     arrivals: [Instant; ARRIVALS],
     arrived: usize,
+    /// The newest original.
+    newest: SeqNo,
     /// When the first original arrived.
     first: Instant,
     /// Gaps of probe pairs in nanoseconds, scaled to a full payload. Made when the first comes.
@@ -36,6 +38,7 @@ impl LinkEstimate {
         Self {
             arrivals: [Instant::ORIGIN; ARRIVALS],
             arrived: 0,
+            newest: SeqNo::new(0),
             first: Instant::ORIGIN,
             gaps: Vec::new(),
             next_gap: 0,
@@ -45,15 +48,16 @@ impl LinkEstimate {
         }
     }
 
-    /// An original arrived as the newest packet; `probe` is its place in a probe pair.
+    /// The original `seq` arrived as the newest packet.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, now: Instant, probe: Probe, payload: usize, full: usize) {
+    pub(crate) fn arrived(&mut self, now: Instant, seq: SeqNo, payload: usize, full: usize) {
         self.arrivals[self.arrived % ARRIVALS] = now;
+        self.newest = seq;
         self.arrived += 1;
         if self.arrived.is_multiple_of(ARRIVALS) {
             self.note_pauses();
         }
-        match probe {
+        match Probe::of(seq) {
             Probe::First => self.probe_started = Some(now),
             Probe::Second => self.end_probe(now, payload, full),
             Probe::None => self.probe_started = None,
@@ -91,6 +95,14 @@ impl LinkEstimate {
     pub(crate) const fn newest_arrival(&self) -> Option<Instant> {
         match self.arrived.checked_sub(1) {
             Some(newest) => Some(self.arrivals[newest % ARRIVALS]),
+            None => None,
+        }
+    }
+
+    /// The newest original, and its arrival.
+    pub(crate) const fn newest(&self) -> Option<(SeqNo, Instant)> {
+        match self.newest_arrival() {
+            Some(at) => Some((self.newest, at)),
             None => None,
         }
     }
@@ -146,7 +158,7 @@ impl LinkEstimate {
 
 /// The place of a packet in a probe pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Probe {
+enum Probe {
     None,
     First,
     Second,
@@ -154,7 +166,7 @@ pub(crate) enum Probe {
 
 impl Probe {
     /// The place of the packet with this number.
-    pub(super) const fn of(seq: SeqNo) -> Self {
+    const fn of(seq: SeqNo) -> Self {
         match seq.value() % PROBE_INTERVAL {
             0 => Self::First,
             1 => Self::Second,
@@ -175,18 +187,14 @@ mod tests {
     #[test]
     fn rate_and_capacity_of_a_regular_stream() {
         let mut link = LinkEstimate::new();
-        assert_eq!((link.arrival_rate(), link.capacity()), (0, 0));
+        assert_eq!((link.arrival_rate(), link.capacity(), link.newest()), (0, 0, None));
         let mut now = Instant::from_millis(1);
         for i in 0..160 {
-            let probe = match i % 16 {
-                0 => Probe::First,
-                1 => Probe::Second,
-                _ => Probe::None,
-            };
             // A packet each millisecond; the second of a pair follows after 100 µs.
-            now += Duration::from_micros(if probe == Probe::Second { 100 } else { 1_000 });
-            link.arrived(now, probe, 1_316, 1_316);
+            now += Duration::from_micros(if i % 16 == 1 { 100 } else { 1_000 });
+            link.arrived(now, SeqNo::new(i), 1_316, 1_316);
         }
+        assert_eq!(link.newest(), Some((SeqNo::new(159), now)));
         assert!((1_000..=1_070).contains(&link.arrival_rate()), "{}", link.arrival_rate());
         assert_eq!(link.capacity(), 10_000);
     }
@@ -195,11 +203,11 @@ mod tests {
     fn a_disturbed_or_simultaneous_pair_does_not_count() {
         let mut link = LinkEstimate::new();
         let now = Instant::from_millis(1);
-        link.arrived(now, Probe::First, 1_316, 1_316);
-        link.arrived(now, Probe::Second, 1_316, 1_316);
-        link.arrived(now, Probe::First, 1_316, 1_316);
+        link.arrived(now, SeqNo::new(16), 1_316, 1_316);
+        link.arrived(now, SeqNo::new(17), 1_316, 1_316);
+        link.arrived(now, SeqNo::new(32), 1_316, 1_316);
         link.disturbed();
-        link.arrived(now + Duration::from_micros(9), Probe::Second, 1_316, 1_316);
+        link.arrived(now + Duration::from_micros(9), SeqNo::new(33), 1_316, 1_316);
         assert_eq!(link.capacity(), 0);
     }
 }

@@ -35,8 +35,8 @@ use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckArrivals, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder, SeqNo,
-    Timestamp,
+    Ack, AckArrivals, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder,
+    NewestArrival, SeqNo, Timestamp,
 };
 
 use self::ack::{AckKind, AckState, Reports};
@@ -46,7 +46,7 @@ use self::counts::ReceiveCounts;
 use self::file::FileReceipt;
 use self::group_bypass::GroupBypass;
 use self::jump::{Arrived, JumpDetector, JumpKind, StreamView};
-use self::link::{LinkEstimate, Probe};
+use self::link::LinkEstimate;
 use self::nak_scheduler::NakScheduler;
 use self::store::Store;
 use self::unreadable::Unreadable;
@@ -307,7 +307,7 @@ impl ReceiveHalf {
         let unmoved = if self.store.buffer.missing().is_empty() {
             self.acks.counts_down(self.store.buffer.end())
         } else {
-            self.store.buffer.first_behind_gap().is_some()
+            self.acks.counts_arrivals_down() && self.store.buffer.first_behind_gap().is_some()
         };
         unmoved
             && self.store.buffer.packets() > 0
@@ -450,12 +450,12 @@ impl ReceiveHalf {
         self.acks.frees(self.store.room())
     }
 
-    /// The full or small ACK that is due now.
-    pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
+    /// The full or small ACK, or the report, that is due now, if an ACKACK takes `wait` at most.
+    pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt, wait: Duration) -> Ack {
         let next = self.store.buffer.acknowledged();
         let room = self.store.room();
         let given_up = self.counts.never_delivered();
-        let (number, kind) = self.acks.send(now, next, room, given_up);
+        let (number, kind) = self.acks.send(now, next, room, given_up, wait);
         self.counts.acks_sent += 1;
         let link = AckLink {
             rtt_us: micros(rtt.smoothed),
@@ -464,7 +464,7 @@ impl ReceiveHalf {
         };
         match kind {
             AckKind::Small => Ack::Small { number, next, link },
-            AckKind::Full => {
+            AckKind::Full | AckKind::Report => {
                 let packets_per_sec = match self.store.delivery.file() {
                     Some(file) => file.packets_per_sec(),
                     None => self.link.arrival_rate(),
@@ -480,10 +480,17 @@ impl ReceiveHalf {
                     packets: self.counts.arrivals(),
                     latest_rtt_us: micros(latest_rtt),
                     given_up: Some(given_up),
+                    newest: self.newest_arrival(now).filter(|_| self.acks.tell_newest()),
                 });
                 Ack::Full { number, next, link, rates, arrivals }
             }
         }
+    }
+
+    /// The newest original, as it is reported at `now`.
+    fn newest_arrival(&self, now: Instant) -> Option<NewestArrival> {
+        let (seq, at) = self.link.newest()?;
+        Some(NewestArrival { seq, delay_us: micros(now.saturating_since(at)) })
     }
 
     /// The light ACK, if one is due.
@@ -656,7 +663,7 @@ impl ReceiveHalf {
                     self.report_ripe_losses(now, rtt);
                 }
                 if !retransmitted {
-                    self.link.arrived(now, Probe::of(seq), payload, self.full_payload);
+                    self.link.arrived(now, seq, payload, self.full_payload);
                     self.store.timing.note_arrival(now, time);
                 }
             }

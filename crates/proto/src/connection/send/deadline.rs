@@ -7,7 +7,7 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 
 use crate::config::LOSS_TARGET;
-use crate::congestion::PathDelay;
+use crate::measured_path::LeastRoundTrip;
 use crate::policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use crate::report_times::periodic_nak_interval;
 use crate::windowed_ratio::WindowedRatio;
@@ -276,21 +276,21 @@ impl Allowance {
 /// Whether there is a queue on the path, by its round-trip time.
 #[derive(Debug, Default)]
 struct QueueDetector {
-    delay: PathDelay,
+    least: LeastRoundTrip,
 }
 
 impl QueueDetector {
     fn follow(&mut self, now: Instant, rtt: Rtt) {
         // The initial estimate is not a measurement of the path.
         if rtt != Rtt::INITIAL {
-            self.delay.sample(now, rtt.smoothed);
+            self.least.sample(now, rtt.smoothed);
         }
     }
 
     /// Whether the round-trip time exceeds the least one by more than chance. With a memory shorter
     /// than ten minutes, the round trip through a queue that stays full would become the least one.
     fn sees_a_queue(&self, rtt: Rtt) -> bool {
-        let base = self.delay.base();
+        let base = self.least.get();
         let chance = (rtt.variance * 4).clamp(LEAST_QUEUE, base / 4 + QUEUE);
         rtt.smoothed > base.saturating_add(chance)
     }

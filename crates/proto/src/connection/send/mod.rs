@@ -8,12 +8,10 @@ mod counts;
 pub(crate) mod deadline;
 pub(crate) mod drop_request;
 mod flow_window;
-mod inferred_arrivals;
 mod mode;
 mod nak_budget;
 mod nak_filter;
 pub(crate) mod pacer;
-mod peer_rates;
 mod playout;
 mod redundant_retransmits;
 mod repeats;
@@ -43,7 +41,6 @@ use self::flow_window::FlowWindow;
 use self::mode::{LossRecovery, SendMode};
 use self::nak_filter::NakFilter;
 use self::pacer::Pacer;
-use self::peer_rates::PeerRates;
 use self::retransmission::{RateLimits, Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
@@ -57,9 +54,11 @@ use crate::event::SendOptions;
 use crate::filter::SendFilter;
 use crate::group::GroupMessage;
 use crate::handshake::Negotiated;
+use crate::measured_path::{ArrivalSource, MeasuredPath, Packets};
 use crate::policy::congestion::PathState;
 use crate::probe_pairs::{PROBE_INTERVAL, capacity};
 use crate::statistics::Statistics;
+use crate::transmission::Transmission;
 use crate::wake_up::WakeUp;
 
 /// The verdict on an ACK or a NAK: whether an honest peer can have sent it.
@@ -89,7 +88,7 @@ pub(crate) struct SendHalf {
     drop_requests: DropRequests,
     returned: ReturnedLosses,
     filter: Option<Box<dyn SendFilter>>,
-    peer_rates: PeerRates,
+    path: MeasuredPath,
     wait: RoomWait,
     busy: BusyTime,
     counts: SendCounts,
@@ -125,7 +124,7 @@ impl SendHalf {
             drop_requests: DropRequests::default(),
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
-            peer_rates: PeerRates::new(config, negotiated),
+            path: MeasuredPath::new(isn, arrival_source(config, negotiated)),
             wait: RoomWait::default(),
             busy: BusyTime::default(),
             counts: SendCounts::new(overhead),
@@ -368,24 +367,10 @@ impl SendHalf {
         self.flow.handle_ack(now, ack, before);
         let advanced = self.buffer.acknowledge(next);
         let packets = next.distance_from(before).max(0).unsigned_abs();
-        self.peer_rates.handle_ack(packets, ack.rates());
-        // A peer without a measurement reports the initial estimate.
-        let initial = Rtt::INITIAL.smoothed;
-        let arrivals = ack.arrivals().filter(|_| self.mode.counted_arrivals);
-        self.peer_rates.count_arrivals(now, arrivals);
-        let reported = match arrivals {
-            Some(arrivals) => Some(arrivals.latest_rtt_us).filter(|&rtt| rtt > 0),
-            None => ack.link().map(|link| link.rtt_us),
-        };
-        let reported = reported.map(|rtt| Duration::from_micros(rtt.into()));
-        let reported = reported.filter(|&rtt| rtt != initial);
-        let reported = reported.filter(|_| self.peer_rates.needs_round_trip(now));
-        self.peer_rates.acknowledged(now, next, rtt.smoothed);
-        if let Some(rtt) = reported {
-            self.control.note_round_trip(now, rtt);
-        }
-        let path = self.path(now, rtt, 0);
-        if reported.is_some() {
+        let totals = self.totals();
+        let is_measured = self.path.acknowledged(now, ack, packets, rtt, totals);
+        let path = self.path_state(now, rtt, 0);
+        if is_measured {
             self.control.get_mut().round_trip(now, &path);
         }
         self.control.get_mut().acknowledged(now, packets, &path);
@@ -422,9 +407,9 @@ impl SendHalf {
             }
             let Some((first, last)) = self.naks.limit(&self.buffer, range) else { continue };
             let added = self.report_lost(now, first, last, rtt);
-            if let Some(measured) = self.peer_rates.lost(now, first, last, rtt.smoothed) {
-                self.control.note_round_trip(now, measured);
-                let path = self.path(now, rtt, 0);
+            let totals = self.totals();
+            if self.path.lost(now, (first, last), rtt, totals) {
+                let path = self.path_state(now, rtt, 0);
                 self.control.get_mut().round_trip(now, &path);
             }
             if added > 0 {
@@ -436,7 +421,7 @@ impl SendHalf {
             }
         }
         if let Some(first) = first_lost {
-            let path = self.path(now, rtt, newly_lost);
+            let path = self.path_state(now, rtt, newly_lost);
             self.control.get_mut().lost(now, first, &path);
             self.follow_control();
         }
@@ -468,7 +453,7 @@ impl SendHalf {
     /// The retransmission timeout expired.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
         Timeout { half: self, now, rtt }.handle();
-        let path = self.path(now, rtt, 0);
+        let path = self.path_state(now, rtt, 0);
         self.control.get_mut().timed_out(now, &path);
         self.follow_control();
     }
@@ -525,21 +510,19 @@ impl SendHalf {
         self.retransmission.fill_statistics(self.counts.overhead(), statistics);
         self.counts.fill_statistics(statistics);
         self.flow.fill_statistics(statistics);
-        self.peer_rates.fill_statistics(statistics);
+        self.path.fill_statistics(statistics);
         statistics.naks_received = self.naks.received();
         statistics.send_busy = self.busy.total(now);
         statistics.send_period = self.control.get().period();
         statistics.flight_size = self.buffer.flight();
         statistics.max_bandwidth = self.control.get().max_bandwidth();
-        let delay = self.control.delay();
-        statistics.queueing_delay = delay.latest().saturating_sub(delay.base());
         statistics.send_buffer_available =
             ((self.buffer.limit() - self.buffer.packets()) * mss) as u64;
         statistics.send_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
         statistics.send_buffer_bytes = self.buffer.bytes();
         statistics.send_buffer_span = self.buffer.span_in_time();
-        if self.peer_rates.capacity() > 0 {
-            statistics.link_capacity = capacity(self.peer_rates.capacity(), mss);
+        if self.path.capacity() > 0 {
+            statistics.link_capacity = capacity(self.path.capacity(), mss);
         }
     }
 
@@ -571,13 +554,13 @@ impl SendHalf {
         // back: only they can empty it.
         let situation = Situation {
             rtt,
-            newest_rtt: self.peer_rates.newest_rtt().unwrap_or(rtt.smoothed),
+            newest_rtt: self.path.newest_rtt().unwrap_or(rtt.smoothed),
             mode: self.mode,
             timer: &self.timer,
             originals: self.counts.originals(),
             overhead: self.counts.overhead(),
             rates: rates(&self.control),
-            arriving: self.control.as_rate(self.peer_rates.arriving()),
+            arriving: self.control.as_rate(self.path.arriving()),
         };
         if let Some(seq) = self.retransmission.choose(now, &mut self.buffer, &situation) {
             return Some((seq, true));
@@ -588,14 +571,14 @@ impl SendHalf {
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
         if retransmitted {
             self.retransmission.sent(now, payload, self.counts.overhead(), rates(&self.control));
-            self.peer_rates.sent_retransmission(now);
+            self.path.sent_retransmission(now);
         } else {
             self.timer.sent_original(now, self.buffer.flight() == 1);
             if self.mode.delivery.is_reliable() {
                 let (next_new, oldest) = (self.buffer.next_new(), self.buffer.first());
                 self.timer.unreported.sent_originals(now, next_new, oldest);
-                self.peer_rates.sent_original(now, seq);
             }
+            self.path.sent_original(now, seq);
             self.counts.sent_original(payload);
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
@@ -649,21 +632,26 @@ impl SendHalf {
         if stuck { WakeUp::At(self.timer.window_probe()) } else { WakeUp::Never }
     }
 
+    /// The packets that were sent and reported lost since the connection began.
+    const fn totals(&self) -> Packets {
+        Packets::new(self.counts.originals(), self.retransmission.lost())
+    }
+
     /// The path as congestion control sees it, after a NAK that added `newly_lost` packets to the
     /// loss list.
-    fn path(&self, now: Instant, rtt: Rtt, newly_lost: u64) -> PathState {
-        let delay = self.control.delay();
+    fn path_state(&self, now: Instant, rtt: Rtt, newly_lost: u64) -> PathState {
+        let round_trips = self.path.round_trips();
         PathState {
             rtt,
-            latest_rtt: delay.latest(),
-            base_rtt: delay.base(),
+            latest_rtt: round_trips.latest(),
+            base_rtt: round_trips.least(),
             in_flight: self.buffer.flight(),
-            arrived: self.peer_rates.arrived(),
+            arrived: self.path.arrived(),
             packet_size: self.control.packet_size(),
             newly_lost,
             blocked: self.blocked(now, rtt),
-            delivery_rate: self.peer_rates.delivery(),
-            capacity: self.peer_rates.capacity(),
+            delivery_rate: self.path.delivery(),
+            capacity: self.path.capacity(),
             in_loss_list: self.buffer.lost(),
             next_new: self.buffer.next_new(),
         }
@@ -683,6 +671,16 @@ impl SendHalf {
     fn follow_control(&mut self) {
         self.pacer.set_pace(self.control.pace());
         self.flow.limit(self.control.get().window());
+    }
+}
+
+/// How this end learns what has arrived at the peer.
+fn arrival_source(config: &Config, negotiated: &Negotiated) -> ArrivalSource {
+    match (negotiated.peer.counted_arrivals, config.transmission()) {
+        (true, Transmission::Live) => ArrivalSource::ReportsOfLive,
+        (true, _) => ArrivalSource::Reports,
+        (false, Transmission::Live) => ArrivalSource::InferenceOfLive,
+        (false, _) => ArrivalSource::Inference,
     }
 }
 

@@ -16,8 +16,6 @@ const DROP_MARGIN: Duration = Duration::from_millis(20);
 pub(super) struct SendMode {
     pub(super) delivery: PeerDelivery,
     pub(super) recovery: LossRecovery,
-    /// Whether the peer reports in its ACKs how many packets have arrived.
-    pub(super) counted_arrivals: bool,
 }
 
 /// Which packets the sender may drop before they are acknowledged. A message with a time to live is
@@ -76,7 +74,7 @@ impl SendMode {
         } else {
             LossRecovery::PeriodicNak
         };
-        Self { delivery, recovery, counted_arrivals: negotiated.peer.counted_arrivals }
+        Self { delivery, recovery }
     }
 }
 

@@ -136,6 +136,11 @@ impl Retransmission {
         self.counts.lost += packets;
     }
 
+    /// Packets that were added to the loss list so far.
+    pub(super) const fn lost(&self) -> u64 {
+        self.counts.lost
+    }
+
     /// A packet with `payload` bytes and `overhead` bytes of headers was retransmitted.
     pub(super) fn sent(&mut self, now: Instant, payload: usize, overhead: usize, rates: Rates) {
         self.counts.packets += 1;

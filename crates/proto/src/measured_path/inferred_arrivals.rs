@@ -6,6 +6,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
+use super::sent_times::{GRAIN, HISTORY, SentTimes};
 use crate::report_times::ACK_PERIOD;
 
 /// The packets that have arrived at a peer of another implementation, and the round trips that its
@@ -19,10 +20,13 @@ use crate::report_times::ACK_PERIOD;
 /// Between two NAKs, an original that was sent more than a round trip ago counts as arrived, since
 /// its loss would have been reported. So does a retransmission: the ACK tells that too late, and
 /// for many at once.
+///
+/// The receiver of a live stream sends an ACK each 10 ms, or at once. So an ACK that comes further
+/// than the reports before measures a round trip, with the delay of the ACK. It confirms no
+/// retransmission: its last packet is beyond all lost ones.
 #[derive(Debug)]
 pub(super) struct InferredArrivals {
-    /// Instants, and the next original then; at most one each millisecond, the earliest one first.
-    originals: VecDeque<(Instant, SeqNo)>,
+    sent: SentTimes,
     /// The originals before it have arrived or were reported lost, by the peer's reports.
     confirmed: SeqNo,
     /// The originals before it count as arrived, unless they were reported lost.
@@ -35,38 +39,32 @@ pub(super) struct InferredArrivals {
     total: u32,
     /// The last round trip that a NAK measured, and when.
     measured: Option<(Instant, Duration)>,
+    /// Whether ACKs measure round trips.
+    times_acks: bool,
 }
 
-/// The time between two entries of the histories.
-const GRAIN: Duration = Duration::from_millis(1);
-/// The most entries of a history: eight seconds.
-const HISTORY: usize = 8_192;
 /// The time after a measured round trip in which the peer's own report does not count: it is
 /// smoothed over some 80 ms, and repeated while the ACK waits.
 const FRESH: Duration = Duration::from_millis(250);
 
 impl InferredArrivals {
     /// Of a connection that sends its first packet with the number `isn`.
-    pub(super) fn new(isn: SeqNo) -> Self {
+    pub(super) fn new(isn: SeqNo, times_acks: bool) -> Self {
         Self {
-            originals: VecDeque::new(),
+            sent: SentTimes::default(),
             confirmed: isn,
             known: isn,
             overcounted: 0,
             retransmissions: VecDeque::new(),
             total: 0,
             measured: None,
+            times_acks,
         }
     }
 
     /// The original `seq` is sent.
     pub(super) fn sent_original(&mut self, now: Instant, seq: SeqNo) {
-        if self.originals.back().is_none_or(|&(at, _)| now >= at + GRAIN) {
-            if self.originals.len() == HISTORY {
-                self.originals.pop_front();
-            }
-            self.originals.push_back((now, seq));
-        }
+        self.sent.sent(now, seq);
     }
 
     /// A retransmission is sent.
@@ -79,10 +77,18 @@ impl InferredArrivals {
     }
 
     /// The peer acknowledged all packets before `next`; a round trip takes `rtt`, unless a NAK has
-    /// measured it.
-    pub(super) fn acknowledged(&mut self, now: Instant, next: SeqNo, rtt: Duration) {
+    /// measured it. Returns the round trip of the last one of these packets, if ACKs measure it.
+    pub(super) fn acknowledged(
+        &mut self,
+        now: Instant,
+        next: SeqNo,
+        rtt: Duration,
+    ) -> Option<Duration> {
+        let measures = self.times_acks && next.is_after(self.confirmed);
+        let sent = if measures { self.sent.closely(next.minus(1)) } else { None };
         self.confirm(next);
         self.pass_round_trip(now, rtt);
+        sent.map(|sent| now - sent)
     }
 
     /// The peer reported the packets from `first` to `last` lost; a round trip takes `rtt`, unless
@@ -106,7 +112,7 @@ impl InferredArrivals {
         self.overcounted += counted.unsigned_abs();
         self.confirmed = behind;
         self.known = if self.known.is_before(behind) { behind } else { self.known };
-        let sent = self.sent_at(behind);
+        let sent = self.sent.of(behind);
         if sent.is_some() {
             self.confirm(behind.next());
         }
@@ -115,9 +121,9 @@ impl InferredArrivals {
         sent.map(|sent| now - sent)
     }
 
-    /// Whether the peer's own report of the round trip says more than the NAKs do.
+    /// Whether the peer's own report of the round trip says more than its ACKs and NAKs do.
     pub(super) fn needs_report(&self, now: Instant) -> bool {
-        self.fresh_round_trip(now).is_none()
+        !self.times_acks && self.fresh_round_trip(now).is_none()
     }
 
     /// The packets that have arrived, modulo 2^32.
@@ -134,9 +140,7 @@ impl InferredArrivals {
         if next.is_after(self.confirmed) {
             self.confirmed = next;
             self.know(next);
-            while self.originals.get(1).is_some_and(|(_, first)| !first.is_after(next)) {
-                self.originals.pop_front();
-            }
+            self.sent.forget_before(next);
         }
     }
 
@@ -158,8 +162,7 @@ impl InferredArrivals {
     fn pass_round_trip(&mut self, now: Instant, rtt: Duration) {
         let measured = self.fresh_round_trip(now);
         if let Some(rtt) = measured {
-            let later = self.originals.partition_point(|&(at, _)| at + rtt + ACK_PERIOD <= now);
-            let next = later.checked_sub(1).map(|place| self.originals[place].1);
+            let next = self.sent.next_at(now.saturating_sub(rtt + ACK_PERIOD));
             next.into_iter().for_each(|next| self.know(next));
         }
         let rtt = measured.unwrap_or(rtt);
@@ -169,12 +172,6 @@ impl InferredArrivals {
             self.arrive(packets);
             self.retransmissions.pop_front();
         }
-    }
-
-    /// The instant, to a millisecond, at which an original was sent; `None` if it was not.
-    fn sent_at(&self, seq: SeqNo) -> Option<Instant> {
-        let later = self.originals.partition_point(|(_, first)| !first.is_after(seq));
-        Some(self.originals.get(later.checked_sub(1)?)?.0)
     }
 }
 
@@ -190,7 +187,7 @@ mod tests {
 
     /// Four packets in each millisecond, from number 1,000 in millisecond 1,000 on, for this time.
     fn sending(millis: u64) -> InferredArrivals {
-        let mut arrivals = InferredArrivals::new(SEQ(1_000));
+        let mut arrivals = InferredArrivals::new(SEQ(1_000), false);
         for ms in 0..millis {
             for packet in 0..4 {
                 let seq = 1_000 + 4 * u32::try_from(ms).unwrap() + packet;
@@ -242,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_nak_for_packets_that_were_not_sent_measures_nothing() {
-        let mut arrivals = InferredArrivals::new(SEQ(1_000));
+        let mut arrivals = InferredArrivals::new(SEQ(1_000), false);
         assert_eq!(arrivals.lost(AT(1_000), SEQ(1_000), SEQ(1_010), RTT), None);
         assert_eq!(arrivals.total(), 0);
     }
