@@ -9,6 +9,8 @@ use punctual_wire::SeqNo;
 pub(super) struct SentTimes {
     /// Instants, and the next original then; at most one each millisecond, the earliest one first.
     originals: VecDeque<(Instant, SeqNo)>,
+    /// The instant from which the next original gets an entry.
+    next_entry: Instant,
 }
 
 /// The time between two entries of the histories.
@@ -20,7 +22,7 @@ impl SentTimes {
     /// The original `seq` is sent.
     #[inline]
     pub(super) fn sent(&mut self, now: Instant, seq: SeqNo) {
-        if self.originals.back().is_none_or(|&(at, _)| now >= at + GRAIN) {
+        if now >= self.next_entry {
             self.add(now, seq);
         }
     }
@@ -31,6 +33,7 @@ impl SentTimes {
             self.originals.pop_front();
         }
         self.originals.push_back((now, seq));
+        self.next_entry = now + GRAIN;
     }
 
     /// The instant, to a millisecond, at which an original was sent; `None` if it was not, or is

@@ -161,9 +161,9 @@ impl Packets {
     }
 
     /// Without this number of packets, with the same share of losses.
-    const fn less(self, sent: u64) -> Self {
+    fn less(self, sent: u64) -> Self {
         let left = self.sent - sent;
-        let lost = if self.sent == 0 { 0 } else { self.lost * left / self.sent };
+        let lost = (self.lost * left).checked_div(self.sent).unwrap_or(0);
         Self { sent: left, lost }
     }
 
