@@ -65,7 +65,7 @@ fn text(args: &LatencyArgs, needs: &Needs) -> String {
         share_in_percent(args.loss),
         share_in_percent(bound(args.loss))
     );
-    if let Some(uris) = uris_of_needs(needs, "host:4200", args.ceiling) {
+    if let Some(uris) = uris_of_needs(needs, "host:4200") {
         let latency = needs.efficient.map_or(Duration::ZERO, |need| need.latency);
         text += &uris.text(latency);
     }
@@ -123,9 +123,9 @@ fn line(
 }
 
 /// The keys of the sender's URI.
-fn query(need: &Need, ceiling: Option<f64>) -> String {
+fn query(need: &Need) -> String {
     let pair = |(key, value): (&str, String)| format!("{key}={value}");
-    need.deadline_keys(ceiling).into_iter().map(pair).collect::<Vec<_>>().join("&")
+    need.deadline_keys().into_iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
 /// The schema `punctual-latency/1`: `rtt_ms`, `jitter_ms`, `loss_share`, `return_loss_share`,
@@ -138,7 +138,7 @@ fn document(args: &LatencyArgs, needs: &Needs) -> Value {
         let mut value = figures(need);
         value["copies"] = json!(need.copies);
         value["loss_target_share"] = json!(need.sender_target);
-        value["keys"] = json!(query(need, args.ceiling));
+        value["keys"] = json!(query(need));
         value
     };
     json!({

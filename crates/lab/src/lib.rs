@@ -65,6 +65,7 @@ pub mod published;
 pub mod report;
 pub mod results;
 pub mod run;
+mod settings;
 pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod two_sides;

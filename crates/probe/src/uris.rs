@@ -73,7 +73,7 @@ pub(crate) fn uris(
     let sender = |both_ends: Option<&BothEnds>| {
         let mut query = Query::new(scheme, address);
         if let Some(both_ends) = both_ends {
-            query.add_all(&both_ends.need.deadline_keys(None));
+            query.add_all(&both_ends.need.deadline_keys());
         } else {
             query.add("latency", chosen.latency.as_millis());
         }
@@ -124,9 +124,8 @@ pub(crate) fn uris(
 }
 
 /// URIs to call `address`, a host and port: for two Punctual ends the least latency of `needs`, for
-/// other programs that of `efficient`, libsrt's default algorithm. `ceiling` is that for which the
-/// needs were computed. `None` if no latency is enough.
-pub fn uris_of_needs(needs: &Needs, address: &str, ceiling: Option<f64>) -> Option<Uris> {
+/// other programs that of `efficient`, libsrt's default algorithm. `None` if no latency is enough.
+pub fn uris_of_needs(needs: &Needs, address: &str) -> Option<Uris> {
     let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
     let listener = |need: &Need| {
         let mut query = Query::new("srt", &format!(":{port}"));
@@ -135,7 +134,7 @@ pub fn uris_of_needs(needs: &Needs, address: &str, ceiling: Option<f64>) -> Opti
     };
     let both_ends = needs.deadline.first()?;
     let mut punctual = Query::new("srt", address);
-    punctual.add_all(&both_ends.deadline_keys(ceiling));
+    punctual.add_all(&both_ends.deadline_keys());
     let others = needs.efficient.as_ref().map(|need| {
         let mut srt_live_transmit = Query::new("srt", address);
         srt_live_transmit.add("latency", need.latency.as_millis());

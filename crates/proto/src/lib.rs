@@ -119,6 +119,7 @@ pub use config::{
 };
 pub use connection::recv::nak_policy::PerPacketNakTimers;
 pub use connection::send::deadline::Deadline;
+pub use connection::send::playout::GLITCH_TARGET;
 pub use connection::send::retransmit::{Aggressive, Efficient};
 pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{Endpoint, EndpointConfig, Shard, Transmit};
@@ -141,7 +142,7 @@ pub use policy::congestion::{CongestionControl, PathState};
 pub use policy::nak::{MissingPackets, NakPolicy, ReceiverView, SentNak};
 pub use policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
-pub use punctual_rtt::{BuiltInRtt, ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
+pub use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
 pub use stream_id::{AccessMode, ContentType, RawStreamId, StreamId, StreamIdError};

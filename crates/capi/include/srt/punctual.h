@@ -25,18 +25,10 @@ SRT_API const char *punctual_version(void);
 /* text, bind, not readable: several options at once as in the query of an srt:// URI, such as
  * "latency=200ms&retransmitalgo=deadline". */
 #define PUNCTUAL_SRTO_OPTIONS ((SRT_SOCKOPT)1000)
-/* text, "exact", call: or "packets" */
-#define PUNCTUAL_SRTO_NAKTIMER ((SRT_SOCKOPT)1001)
-/* bool, 1, call */
-#define PUNCTUAL_SRTO_TIMEDREQUESTS ((SRT_SOCKOPT)1002)
 /* text, "0.001%", call */
 #define PUNCTUAL_SRTO_LOSSTARGET ((SRT_SOCKOPT)1003)
-/* text, "0", call */
-#define PUNCTUAL_SRTO_REXMITCEILING ((SRT_SOCKOPT)1004)
 /* text, "auto", call: or "delay", "file" */
 #define PUNCTUAL_SRTO_RATECONTROL ((SRT_SOCKOPT)1005)
-/* text, "fair", any: or "fixed", "high", "low" */
-#define PUNCTUAL_SRTO_POLICY ((SRT_SOCKOPT)1006)
 /* rate, 0, any */
 #define PUNCTUAL_SRTO_TARGETRATE ((SRT_SOCKOPT)1007)
 /* rate, 0, any */
@@ -45,10 +37,6 @@ SRT_API const char *punctual_version(void);
 #define PUNCTUAL_SRTO_QUEUETARGET ((SRT_SOCKOPT)1009)
 /* time, 0, call */
 #define PUNCTUAL_SRTO_PLAYOUT ((SRT_SOCKOPT)1010)
-/* int32_t in s, 86400, call */
-#define PUNCTUAL_SRTO_GLITCHTARGET ((SRT_SOCKOPT)1011)
-/* text, "draft", call */
-#define PUNCTUAL_SRTO_RTTESTIMATOR ((SRT_SOCKOPT)1012)
 /* bool, 1, call */
 #define PUNCTUAL_SRTO_PATHUPDATE ((SRT_SOCKOPT)1013)
 

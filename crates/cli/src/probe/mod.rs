@@ -274,9 +274,7 @@ const RECOMMENDED: &[&str] = &[
     "rcvbuf",
     "rcvlatency",
     "retransmitalgo",
-    "rexmitceiling",
     "sndbuf",
-    "timedrequests",
     "tsbpddelay",
 ];
 

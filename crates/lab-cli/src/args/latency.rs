@@ -40,9 +40,9 @@ pub(crate) struct LatencyArgs {
     #[arg(long, visible_alias = "target", value_name = "SHARE", default_value = "0.001%",
           value_parser = target)]
     pub(crate) target_loss: f64,
-    /// The most that `retransmitalgo=deadline` may retransmit, as a share of the originals: the
-    /// URIs limit it by `rexmitceiling`. More makes a lower latency possible, and less than the
-    /// loss makes any impossible [default: the sender limits copies]
+    /// The most that `retransmitalgo=deadline` may retransmit, as a share of the originals:
+    /// programs limit it by `Config::with_retransmit_ceiling`. More makes a lower latency possible,
+    /// and less than the loss makes any impossible [default: the sender limits copies]
     #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
     pub(crate) ceiling: Option<f64>,
     /// The longest latency that is acceptable, up to 65530ms. A bare number is ms

@@ -1,9 +1,10 @@
 //! Every key of a plan that describes runs: where it belongs, and what its bare numbers count.
 
 use punctual::Config;
-use punctual_uri::{did_you_mean, set_option};
+use punctual_uri::did_you_mean;
 
 use crate::plan::value::Measure;
+use crate::settings;
 
 /// The tables whose keys are parameters of a run.
 pub(crate) const SECTIONS: [&str; 8] =
@@ -114,8 +115,8 @@ fn check_option(name: &str) -> Result<(), String> {
     if matches!(name, "mode" | "adapter" | "localaddress" | "port" | "localport" | "bind") {
         return Err(format!("`{name}` is decided by the lab"));
     }
-    match set_option(Config::default(), name, "1") {
-        Err(error) if error.to_string().starts_with("unknown key") => Err(error.to_string()),
+    match settings::set(Config::default(), name, "1") {
+        Err(error) if error.starts_with("unknown key") => Err(error),
         // The key exists, even if `1` is no value of it.
         _ => Ok(()),
     }

@@ -6,13 +6,14 @@ use punctual::Config;
 use punctual_netem::{PathProfile, Trace, presets};
 use punctual_sim::TcpControl;
 use punctual_units::{Bitrate, read_text};
-use punctual_uri::{did_you_mean, set_option};
+use punctual_uri::did_you_mean;
 
 use super::blocks::BlockOptions;
 use super::quic_model::QuicTransfer;
 use super::tcp;
 use super::transport::{Carriage, QuicCongestion, Transport};
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
+use crate::settings;
 
 /// Everything that a backend needs to know for a run.
 #[derive(Clone, Debug)]
@@ -393,10 +394,10 @@ impl Given<'_> {
                 .map_err(|error| self.error("stream.payload", error.to_string()))?;
         }
         for (name, value) in options {
-            config = set_option(config, name, &value.exact()).map_err(|error| {
+            config = settings::set(config, name, &value.exact()).map_err(|error| {
                 let own = format!("options.{end}.{name}");
                 let key = if self.get(&own).is_some() { own } else { format!("options.{name}") };
-                self.error(&key, error.to_string())
+                self.error(&key, error)
             })?;
         }
         Ok(config)

@@ -138,17 +138,14 @@ impl Path {
 
 impl Need {
     /// The keys of a URI that set up the sender for this, where it is a need of the deadline-aware
-    /// algorithm that may send `ceiling` again for each original.
-    pub fn deadline_keys(&self, ceiling: Option<f64>) -> Vec<(&'static str, String)> {
+    /// algorithm.
+    pub fn deadline_keys(&self) -> Vec<(&'static str, String)> {
         let mut keys = vec![
             ("latency", self.latency.as_millis().to_string()),
             ("retransmitalgo", "deadline".to_owned()),
         ];
         if self.sender_target > 0.0 {
             keys.push(("losstarget", as_typed(self.sender_target)));
-        }
-        if let Some(ceiling) = ceiling {
-            keys.push(("rexmitceiling", as_typed(ceiling)));
         }
         keys
     }
@@ -377,18 +374,15 @@ mod tests {
     fn the_keys_of_a_uri_set_up_the_need() {
         let keys = |target, ceiling| {
             let need = needs(&lab(0.01, 1.0), target, ceiling, LONG).deadline[0];
-            let keys = need.deadline_keys(ceiling);
+            let keys = need.deadline_keys();
             keys.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
         };
         assert_eq!(keys(2e-4, None), "latency=24&retransmitalgo=deadline");
         assert_eq!(
             keys(1e-6, Some(0.045)),
-            "latency=24&retransmitalgo=deadline&losstarget=0.000044%&rexmitceiling=4.5%"
+            "latency=24&retransmitalgo=deadline&losstarget=0.000044%"
         );
         assert_eq!(keys(2e-6, None), "latency=46&retransmitalgo=deadline");
-        // A limit that the sender does not reach holds, too.
-        let limited = keys(2e-4, Some(0.2));
-        assert_eq!(limited, "latency=24&retransmitalgo=deadline&rexmitceiling=20%");
         assert_eq!([1e-6, 0.2, 1.25e-5].map(as_typed), ["0.0001%", "20%", "0.00125%"]);
     }
 

@@ -151,7 +151,7 @@ impl TimedRounds {
     }
 
     /// The number of packets that the sender may retransmit for each lost one, copies included, if
-    /// recovery must end within `time` and `rexmitceiling` does not change it.
+    /// recovery must end within `time` and a ceiling does not change it.
     pub fn allowance(&self, time: Duration) -> f64 {
         let rtt = Rtt { smoothed: self.rtt, variance: self.rtt_variance };
         let left = time.saturating_sub(self.detection + self.rtt);

@@ -8,7 +8,7 @@ pub(crate) mod option;
 use std::time::Duration;
 
 use punctual_crypto::{KeyLength, Passphrase};
-use punctual_rtt::{BuiltInRtt, RttEstimator};
+use punctual_rtt::{ClassicRtt, RttEstimator};
 use punctual_units::Bitrate;
 
 use self::option::{CONNECTION_OPTIONS, OptionValue, TypedOption, check_change};
@@ -106,20 +106,14 @@ impl CongestionAlgorithm {
     }
 }
 
-/// The estimator of the round-trip time that a connection uses; not in libsrt \[rttestimator\].
-#[derive(Clone, Debug, PartialEq)]
+/// The estimator of the round-trip time that a connection uses; not in libsrt.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum RttAlgorithm {
-    /// An estimator of this implementation.
-    BuiltIn(BuiltInRtt),
+    /// The draft's (draft section 4.10).
+    #[default]
+    Draft,
     /// An estimator that the factory makes for each connection.
     Custom(Factory<dyn RttEstimator>),
-}
-
-impl Default for RttAlgorithm {
-    /// The draft's (draft section 4.10).
-    fn default() -> Self {
-        Self::BuiltIn(BuiltInRtt::Draft)
-    }
 }
 
 impl RttAlgorithm {
@@ -130,15 +124,13 @@ impl RttAlgorithm {
 
     pub(crate) fn build(&self) -> Box<dyn RttEstimator> {
         match self {
-            // No peer reports a delay: it answers an ACK by an ACKACK at once.
-            Self::BuiltIn(estimator) => estimator.build(None),
+            Self::Draft => Box::new(ClassicRtt::default()),
             Self::Custom(factory) => factory.make(),
         }
     }
 }
 
-/// The share of a link that a stream of bytes or a file takes beside others; not in libsrt
-/// \[policy\].
+/// The share of a link that a stream of bytes or a file takes beside others; not in libsrt.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RatePolicy {
     /// Always the target rate, whatever others need.
@@ -152,7 +144,7 @@ pub enum RatePolicy {
     Low,
 }
 
-/// The moment at which the receiver sends a periodic NAK that is due; not in libsrt \[naktimer\].
+/// The moment at which the receiver sends a periodic NAK that is due; not in libsrt.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NakTimer {
     /// At the time at which it is due.
@@ -290,8 +282,6 @@ macro_rules! options {
 }
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
-const DAY: Duration = Duration::from_secs(86_400);
-const TEN_YEARS: Duration = Duration::from_secs(3_650 * 86_400);
 
 options! { plain {
     /// The kind of data; both ends must agree \[congestion\]. Default: live messages.
@@ -362,14 +352,13 @@ options! { plain {
     /// Whether the receiver repeats NAKs until the lost packets arrive or are given up
     /// \[nakreport\]. Default true.
     periodic_nak / with_periodic_nak: bool = true;
-    /// The moment at which a periodic NAK is sent; not in libsrt \[naktimer\]. Default exact.
+    /// The moment at which a periodic NAK is sent; not in libsrt. Default exact.
     nak_timer / with_nak_timer: NakTimer = NakTimer::Exact;
     /// The reordering tolerance: the most packets that may arrive after a missing one before its
     /// loss is reported \[lossmaxttl\]. Default 0: report at once.
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
-    /// Whether this end announces per-packet NAK timers to the peer; not in libsrt
-    /// \[timedrequests\]. If both ends announce them and the sender is deadline-aware, the receiver
-    /// uses these timers. A receiver of files uses them toward every peer that marks its
+    /// Whether this end announces per-packet NAK timers to the peer; not in libsrt. If
+    /// both ends announce them and the sender is deadline-aware, the receiver uses these timers. A receiver of files uses them toward every peer that marks its
     /// retransmissions. Default true.
     timed_requests / with_timed_requests: bool = true;
     /// Whether the receiver of a live stream tells its newest packet in ACKs, and each 10 ms while
@@ -381,12 +370,12 @@ options! { plain {
     /// 0.1, default 0.00001; 0 for as few unrecovered packets as the limits permit.
     loss_target / with_loss_target: f64 = LOSS_TARGET, "losstarget" in 0.0..=0.1, "a share up to 10%";
     /// The most packets that the deadline-aware algorithm retransmits per original, copies
-    /// included; not in libsrt \[rexmitceiling\]. Beyond that it leaves losses unrecovered, and in
+    /// included; not in libsrt. Beyond that it leaves losses unrecovered, and in
     /// a stream of bytes, which gives nothing up, sends no copies. 0 to 1. The default 0 means a
     /// limit that follows the share p of lost packets: p / (1 - p) + p / 10 if two rounds of NAK
     /// and retransmission fit into the latency, and the number that the aggressive algorithm would
     /// retransmit if one round fits.
-    retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
+    retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "ceiling" in 0.0..=1.0, "a share up to 100%";
     /// The highest sending rate of a file or a stream of bytes by the delay-based congestion
     /// control, headers and retransmissions included; not in libsrt \[targetrate\]. Default zero:
     /// the rate of the link.
@@ -395,7 +384,7 @@ options! { plain {
     /// libsrt \[minrate\]. Default zero.
     min_rate / with_min_rate: Bitrate = Bitrate::ZERO;
     /// The share of a link that the delay-based congestion control takes beside others; not in
-    /// libsrt \[policy\]. Default fair: one share.
+    /// libsrt. Default fair: one share.
     rate_policy / with_rate_policy: RatePolicy = RatePolicy::Fair;
     /// The longest queueing delay that the delay-based congestion control causes alone; not in
     /// libsrt \[queuetarget\]. Up to 1 s; the default zero means an eighth of the round trip, 5 ms
@@ -407,10 +396,6 @@ options! { plain {
     /// is sent more than once. The larger value of both ends applies. Up to 65,535 ms; the default
     /// zero means none.
     playout / with_playout: Duration = Duration::ZERO, "playout" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
-    /// The mean time between two glitches of a stream of bytes, packets that arrive after the
-    /// playout point; not in libsrt \[glitchtarget\]. As many copies of last retransmissions are
-    /// sent as it needs at the measured loss and packet rate. 1 s to 10 years, default one day.
-    glitch_target / with_glitch_target: Duration = DAY, "glitchtarget" in MS(1_000)..=TEN_YEARS, "1 s to 3650 days";
     /// Whether the receiver follows the drift of the peer's clock \[drifttracer\]. Default true.
     drift_tracer / with_drift_tracer: bool = true;
     /// The connect timeout of a caller \[conntimeo\]. 1 ms to 1 h, default 3 s.
@@ -455,7 +440,7 @@ options! { plain {
     /// sender's retransmission algorithm.
     nak_algorithm / with_nak_algorithm: NakAlgorithm;
     /// The estimator of the round-trip time, which the receiver measures and reports to the sender;
-    /// not in libsrt \[rttestimator\]. Default: the draft's.
+    /// not in libsrt. Default: the draft's.
     rtt_algorithm / with_rtt_algorithm: RttAlgorithm;
 } }
 

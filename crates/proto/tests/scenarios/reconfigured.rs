@@ -260,7 +260,6 @@ fn the_changeable_options_are_those_of_libsrt_and_of_the_rate() {
             "mininputbw",
             "minrate",
             "oheadbw",
-            "policy",
             "queuetarget",
             "snddropdelay",
             "targetrate"

@@ -7,8 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig};
 use punctual_proto::{
-    BuiltInRtt, ClassicRtt, Config, GroupKind, Rtt, RttAlgorithm, RttEstimator, RttSample,
+    ClassicRtt, Config, Factory, GroupKind, Rtt, RttAlgorithm, RttEstimator, RttSample,
 };
+use punctual_rtt::BuiltInRtt;
 use punctual_wire::Control;
 
 use crate::bond::Bond;
@@ -20,7 +21,8 @@ use crate::{MS, SECS, latency};
 const INTERVAL: Duration = Duration::from_millis(2);
 
 fn with(estimator: BuiltInRtt, config: Config) -> Config {
-    config.with_option("rttestimator", estimator.name()).expect("a name of the option")
+    let make = move || estimator.build(None);
+    config.with_rtt_algorithm(RttAlgorithm::Custom(Factory::new(make)))
 }
 
 /// A path of 200 ms, on which each packet is up to 15 ms early or late.

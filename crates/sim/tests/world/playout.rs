@@ -1,7 +1,5 @@
 //! Streams of bytes with a playout point.
 
-use std::time::Duration;
-
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{Aggressive, Config, RetransmitAlgorithm};
 use punctual_sim::StreamConfig;
@@ -9,11 +7,8 @@ use punctual_units::Bitrate;
 
 use crate::common::{MS, Pair, SECS, srt};
 
-const DAY: Duration = Duration::from_secs(86_400);
-
 fn playout(ms: u64) -> Config {
-    let config = Config::file().with_playout(MS(ms)).expect("in range");
-    config.with_glitch_target(DAY).expect("in range")
+    Config::file().with_playout(MS(ms)).expect("in range")
 }
 
 /// The glitches of two minutes at 40 Mb/s over 200 ms and a loss of 2 % each way, and the number of

@@ -170,6 +170,7 @@ table! {
 /// An option that only Punctual has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnRow {
+    pub(crate) number: OptionNumber,
     /// The name in Punctual's own table of options.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -178,22 +179,15 @@ pub(crate) struct OwnRow {
 /// The number of the option that takes several options as the query of an SRT URI.
 pub(crate) const QUERY: OptionNumber = OptionNumber(1_000);
 
-/// The options of our own, at the numbers after [`QUERY`]. New ones come at the end, since programs
-/// hold the numbers.
+/// The options of our own. Programs hold the numbers, so that none is used again.
 pub(crate) const OWN: &[OwnRow] = &[
-    OwnRow { name: "naktimer", kind: Kind::Text },
-    OwnRow { name: "timedrequests", kind: Kind::Bool },
-    OwnRow { name: "losstarget", kind: Kind::Text },
-    OwnRow { name: "rexmitceiling", kind: Kind::Text },
-    OwnRow { name: "ratecontrol", kind: Kind::Text },
-    OwnRow { name: "policy", kind: Kind::Text },
-    OwnRow { name: "targetrate", kind: Kind::Long },
-    OwnRow { name: "minrate", kind: Kind::Long },
-    OwnRow { name: "queuetarget", kind: Kind::Int },
-    OwnRow { name: "playout", kind: Kind::Int },
-    OwnRow { name: "glitchtarget", kind: Kind::Int },
-    OwnRow { name: "rttestimator", kind: Kind::Text },
-    OwnRow { name: "pathupdate", kind: Kind::Bool },
+    OwnRow { number: OptionNumber(1_003), name: "losstarget", kind: Kind::Text },
+    OwnRow { number: OptionNumber(1_005), name: "ratecontrol", kind: Kind::Text },
+    OwnRow { number: OptionNumber(1_007), name: "targetrate", kind: Kind::Long },
+    OwnRow { number: OptionNumber(1_008), name: "minrate", kind: Kind::Long },
+    OwnRow { number: OptionNumber(1_009), name: "queuetarget", kind: Kind::Int },
+    OwnRow { number: OptionNumber(1_010), name: "playout", kind: Kind::Int },
+    OwnRow { number: OptionNumber(1_013), name: "pathupdate", kind: Kind::Bool },
 ];
 
 /// The row of libsrt's option with this number.
@@ -203,8 +197,7 @@ pub(crate) fn row(number: OptionNumber) -> Option<&'static Row> {
 
 /// The row of the option of our own with this number.
 pub(crate) fn own(number: OptionNumber) -> Option<&'static OwnRow> {
-    let index = number.0.checked_sub(QUERY.0 + 1)?;
-    OWN.get(usize::try_from(index).ok()?)
+    OWN.iter().find(|row| row.number == number)
 }
 
 #[cfg(test)]
@@ -246,8 +239,8 @@ mod tests {
     #[test]
     fn our_own_options_have_fixed_numbers() {
         let name = |number| own(OptionNumber(number)).map(|row| row.name);
-        assert_eq!(name(1_001), Some("naktimer"));
+        assert_eq!(name(1_003), Some("losstarget"));
         assert_eq!(name(1_013), Some("pathupdate"));
-        assert_eq!((name(1_000), name(1_014), name(999)), (None, None, None));
+        assert_eq!((name(1_000), name(1_001), name(1_014)), (None, None, None));
     }
 }

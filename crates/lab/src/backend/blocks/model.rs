@@ -50,7 +50,7 @@ pub(super) fn expected(setup: &Setup, totals: &Totals) -> Expected {
         share.map_or(f64::NAN, |share| share * number(totals.blocks))
     });
     let point = setup.sender.playout().max(setup.receiver.playout());
-    let target = setup.sender.glitch_target().as_secs_f64();
+    let target = punctual::GLITCH_TARGET.as_secs_f64();
     let with = |copies| Some((copies, playout(point, Recovery::deadline(copies))?.outcome()));
     let enough = (0..=MOST_COPIES)
         .filter_map(with)
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_playout_point_gets_the_copies_that_it_needs() {
-        let point = "[options]\ntranstype = 'stream'\nplayout = '500ms'\nglitchtarget = '7day'\n";
+        let point = "[options]\ntranstype = 'stream'\nplayout = '500ms'\n";
         let found = of_3000_readchunks(&setup(point));
         assert_eq!(found.copies, 3.0, "{found:?}");
-        assert!(found.at_playout < 3_000.0 / 86_400.0 / 7.0, "{found:?}");
+        assert!(found.at_playout < 3_000.0 / 86_400.0, "{found:?}");
     }
 
     #[test]

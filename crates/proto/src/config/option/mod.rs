@@ -184,7 +184,8 @@ impl OptionKind {
 
 /// Checks that `new` differs from `present` only in options that can be changed at any time.
 pub(crate) fn check_change(present: &Config, new: &Config) -> Result<(), ConfigError> {
-    let mut reached = present.clone();
+    // The share of a link has no row, and can be changed at any time.
+    let mut reached = present.clone().with_rate_policy(new.rate_policy());
     for option in CONNECTION_OPTIONS {
         let value = option.get(new);
         if value == option.get(present) {

@@ -1,13 +1,11 @@
 use super::{AppliesTo, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption};
 use crate::config::{
-    BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakTimer, RatePolicy,
-    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm,
+    BufferSize, Config, CongestionAlgorithm, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth,
 };
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
 use crate::transmission::Transmission;
 use punctual_crypto::KeyLength;
-use punctual_rtt::BuiltInRtt;
 use punctual_units::Bitrate;
 
 type Set = Option<Result<Config, ConfigError>>;
@@ -135,9 +133,6 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "repeat NAKs until the lost packets arrive or are given up"
         => |config| Some(config.periodic_nak().into()),
         |config, value| value.switch().map(|on| Ok(config.with_periodic_nak(on)));
-    "naktimer" None, Text [""] "exact, or packets", "exact", Receiver, BeforeConnecting:
-        "time of a periodic NAK: exactly when it is due, or with the next packet after that, as in libsrt"
-        => |config| Some(word(config.nak_timer() == NakTimer::Exact, "exact", "packets")), nak_timer;
     "lossmaxttl" Some(42), Number ["packets"] "0 to 1000000 packets", "0", Receiver, AnyTime:
         "most packets that may arrive after a missing one before its loss is reported"
         => |config| Some(i64::from(config.reorder_tolerance()).into()),
@@ -146,20 +141,11 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "0 or aggressive, 1 or efficient, deadline, or auto", "auto", Both, BeforeConnecting:
         "0: retransmit on every NAK; 1: not before the last retransmission can have arrived; deadline: once per NAK, with copies if no later retransmission can be in time; auto: deadline toward Punctual, otherwise 1"
         => retransmit_algorithm, with_retransmit_algorithm;
-    "timedrequests" None, Switch ["switch"] "switch", "on", Both, BeforeConnecting:
-        "announce per-packet NAK timers to a Punctual peer, and use them if it is deadline-aware"
-        => |config| Some(config.timed_requests().into()),
-        |config, value| value.switch().map(|on| Ok(config.with_timed_requests(on)));
     "losstarget" None, Share ["share"] "shares like 0.0001%, up to 10%", "0.001%", Sender,
         BeforeConnecting:
-        "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as rexmitceiling permits"
+        "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as the limits of copies permit"
         => |config| Some(config.loss_target().into()),
         |config, value| value.share().map(|share| config.with_loss_target(share));
-    "rexmitceiling" None, Share ["share"] "shares like 12%, up to 100%", "0", Sender,
-        BeforeConnecting:
-        "for retransmitalgo=deadline or auto: most packets retransmitted per original; 0: p/(1-p) + p/10 at loss p; if one round fits, as retransmitalgo=0"
-        => |config| Some(config.retransmit_ceiling().into()),
-        |config, value| value.share().map(|share| config.with_retransmit_ceiling(share));
     "packetfilter" Some(60), Text ["text"] "fec,cols:N[,rows:M][,layout:L][,arq:A]", "none", Both,
         BeforeConnecting:
         "forward error correction; L: staircase, even; A: onreq, always, never"
@@ -168,9 +154,6 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
     "ratecontrol" None, Text [""] "auto, delay or file", "auto", Sender, BeforeConnecting:
         "congestion control of files and streams: by delay; libsrt's for files; auto: by delay"
         => congestion_algorithm, with_congestion_algorithm;
-    "policy" None, Text [""] "fixed, high, fair or low", "fair", Sender, AnyTime:
-        "for ratecontrol=delay: always targetrate; two shares, one share, or only free capacity beside others"
-        => |config| Some(rate_policy(config.rate_policy()).into()), with_rate_policy;
     "targetrate" None, Rate ["bytes/s"] "rates like 20Mbps, 0: the link's", "0", Sender, AnyTime:
         "for ratecontrol=delay: highest sending rate"
         => |config| Some(config.target_rate().into()),
@@ -187,15 +170,6 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "time from when a byte of a stream should arrive to its use; nothing is dropped for it; the larger value of both ends applies; 0: none"
         => |config| Some(config.playout().into()),
         |config, value| value.milliseconds().map(|time| config.with_playout(time));
-    "glitchtarget" None, Seconds ["s"] "1 to 315360000 s", "86400", Sender, BeforeConnecting:
-        "for playout: mean time between two glitches, which determines the copies of last retransmissions"
-        => |config| Some(config.glitch_target().into()),
-        |config, value| value.seconds().map(|time| config.with_glitch_target(time));
-    "rttestimator" None, Text [""]
-        "draft, rfc9002, once-strict, once-published or quantile", "draft",
-        Receiver, BeforeConnecting:
-        "estimator of the round-trip time, which the receiver measures and reports to the sender"
-        => rtt_algorithm, with_rtt_algorithm;
     "drifttracer" Some(37), Switch ["switch"] "switch", "on", Receiver, AnyTime:
         "follow the drift of the peer's clock"
         => |config| Some(config.drift_tracer().into()),
@@ -336,15 +310,6 @@ fn send_drop_delay(config: Config, value: &OptionValue) -> Set {
     Some(Ok(config.with_send_drop_delay(delay)))
 }
 
-fn nak_timer(config: Config, value: &OptionValue) -> Set {
-    let timer = match value.word()?.as_str() {
-        "exact" => NakTimer::Exact,
-        "packets" => NakTimer::WithPackets,
-        _ => return wrong("naktimer", value, "exact or packets"),
-    };
-    Some(Ok(config.with_nak_timer(timer)))
-}
-
 fn retransmit_algorithm(config: &Config) -> Option<OptionValue> {
     Some(match config.retransmit_algorithm() {
         RetransmitAlgorithm::Aggressive => OptionValue::Number(0),
@@ -369,21 +334,6 @@ fn with_retransmit_algorithm(config: Config, value: &OptionValue) -> Set {
     Some(Ok(config.with_retransmit_algorithm(algorithm)))
 }
 
-fn rtt_algorithm(config: &Config) -> Option<OptionValue> {
-    Some(match config.rtt_algorithm() {
-        RttAlgorithm::BuiltIn(estimator) => estimator.name().into(),
-        RttAlgorithm::Custom(_) => "custom".into(),
-    })
-}
-
-fn with_rtt_algorithm(config: Config, value: &OptionValue) -> Set {
-    let Some(estimator) = BuiltInRtt::from_name(value.text()?) else {
-        let expected = "draft, rfc9002, once-strict, once-published or quantile";
-        return wrong("rttestimator", value, expected);
-    };
-    Some(Ok(config.with_rtt_algorithm(RttAlgorithm::BuiltIn(estimator))))
-}
-
 fn congestion_algorithm(config: &Config) -> Option<OptionValue> {
     Some(match config.congestion_algorithm() {
         CongestionAlgorithm::Auto => "auto".into(),
@@ -401,26 +351,6 @@ fn with_congestion_algorithm(config: Config, value: &OptionValue) -> Set {
         _ => return wrong("ratecontrol", value, "auto, delay or file"),
     };
     Some(Ok(config.with_congestion_algorithm(algorithm)))
-}
-
-const fn rate_policy(policy: RatePolicy) -> &'static str {
-    match policy {
-        RatePolicy::Fixed => "fixed",
-        RatePolicy::High => "high",
-        RatePolicy::Fair => "fair",
-        RatePolicy::Low => "low",
-    }
-}
-
-fn with_rate_policy(config: Config, value: &OptionValue) -> Set {
-    let policy = match value.word()?.as_str() {
-        "fixed" => RatePolicy::Fixed,
-        "high" => RatePolicy::High,
-        "fair" => RatePolicy::Fair,
-        "low" => RatePolicy::Low,
-        _ => return wrong("policy", value, "fixed, high, fair or low"),
-    };
-    Some(Ok(config.with_rate_policy(policy)))
 }
 
 fn key_length(config: Config, value: &OptionValue) -> Set {

@@ -12,7 +12,7 @@ mod mode;
 mod nak_budget;
 mod nak_filter;
 pub(crate) mod pacer;
-mod playout;
+pub(crate) mod playout;
 mod redundant_retransmits;
 mod repeats;
 mod retransmission;

@@ -22,6 +22,10 @@ struct PacketRate {
     per_second: f64,
 }
 
+/// The mean time between two glitches of a stream of bytes, packets that arrive after the playout
+/// point: as many copies of last retransmissions are sent as it needs at the measured loss and
+/// packet rate.
+pub const GLITCH_TARGET: Duration = Duration::from_secs(86_400);
 /// The time over which the packet rate is measured.
 const MEASURED: Duration = Duration::from_secs(2);
 /// The packet rate before the first measurement, that of 10 Mb/s.
