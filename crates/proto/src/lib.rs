@@ -111,7 +111,8 @@ mod wake_up;
 mod windowed_ratio;
 
 pub use config::option::{
-    AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
+    AppliesTo, CDefault, CONNECTION_OPTIONS, COption, OptionInfo, OptionKind, OptionPhase,
+    OptionRange, OptionValue, Takes, TypedOption,
 };
 pub use config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakAlgorithm, NakTimer, RatePolicy,

@@ -132,16 +132,17 @@ pub use outgoing::Outgoing;
 pub use port::Port;
 pub use punctual_io::{Timer, now};
 pub use punctual_proto::{
-    AcceptError, AccessMode, Aggressive, AppliesTo, BufferSize, CONNECTION_OPTIONS, CipherMode,
-    ClassicRtt, CloseReason, Config, ConfigError, CongestionAlgorithm, CongestionControl,
-    ConnectError, ConnectionInfo, ContentType, CryptoMode, Deadline, Decision, Efficient, Factory,
-    FrameError, FrameReader, GLITCH_TARGET, GroupKind, GroupOffer, KeyLength, KeyState, LinkId,
-    LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy, NakTimer,
-    OptionInfo, OptionKind, OptionPhase, OptionValue, PacketNumber, Passphrase, PathState,
-    PeerError, PerPacketNakTimers, RatePolicy, RawStreamId, Readiness, ReceiverView, RejectReason,
-    ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm,
-    RttEstimator, RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId, StatisticValue,
-    Statistics, StreamId, StreamIdError, Transmission, TypedOption, write_frame,
+    AcceptError, AccessMode, Aggressive, AppliesTo, BufferSize, CDefault, CONNECTION_OPTIONS,
+    COption, CipherMode, ClassicRtt, CloseReason, Config, ConfigError, CongestionAlgorithm,
+    CongestionControl, ConnectError, ConnectionInfo, ContentType, CryptoMode, Deadline, Decision,
+    Efficient, Factory, FrameError, FrameReader, GLITCH_TARGET, GroupKind, GroupOffer, KeyLength,
+    KeyState, LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm,
+    NakPolicy, NakTimer, OptionInfo, OptionKind, OptionPhase, OptionRange, OptionValue,
+    PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, RatePolicy, RawStreamId,
+    Readiness, ReceiverView, RejectReason, ReportedPacket, RetransmitAlgorithm,
+    RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions,
+    SenderView, SentNak, SeqNo, SocketId, StatisticValue, Statistics, StreamId, StreamIdError,
+    Takes, Transmission, TypedOption, write_frame,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -49,7 +49,7 @@ impl<T> Key<T> {
             unit: info.unit,
             applies_to: Some(info.applies_to),
             default: Some(info.default),
-            ..Self::new(info.name, aliases, info.range, info.effect, Effect::Set(set))
+            ..Self::new(info.name, aliases, info.range.text(), info.effect, Effect::Set(set))
         }
     }
 
@@ -75,20 +75,12 @@ pub(crate) const fn described<T>(
     let mut index = 0;
     while index < table.len() {
         let info = &table[index].info;
-        if is_same(info.name.as_bytes(), name.as_bytes()) {
+        if info.is_named(name) {
             return info;
         }
         index += 1;
     }
     panic!("the table of options has no option of this name")
-}
-
-const fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
-        index += 1;
-    }
-    index == a.len() && index == b.len()
 }
 
 /// The effect of a key.

@@ -291,7 +291,7 @@ fn every_option_of_a_connection_is_a_key_and_its_default_changes_nothing() {
         let info = option.info;
         let key = SRT_KEYS.iter().find(|key| key.name == info.name);
         let key = key.unwrap_or_else(|| panic!("`{}` is not a key of URIs", info.name));
-        assert_eq!((key.value, key.unit, key.about), (info.range, info.unit, info.effect));
+        assert_eq!((key.value, key.unit, key.about), (info.range.text(), info.unit, info.effect));
         // `none` is not written as text; `latency` sets two options with different defaults.
         if info.default != "none" && info.name != "latency" {
             let given = config(&format!("{}={}", info.name, info.default));
@@ -306,7 +306,7 @@ fn every_option_of_a_udp_port_is_a_key_and_its_default_changes_nothing() {
         let info = option.info;
         let key = SRT_KEYS.iter().find(|key| key.name == info.name);
         let key = key.unwrap_or_else(|| panic!("`{}` is not a key of URIs", info.name));
-        assert_eq!((key.value, key.unit, key.about), (info.range, info.unit, info.effect));
+        assert_eq!((key.value, key.unit, key.about), (info.range.text(), info.unit, info.effect));
         // A default that the system chooses cannot be written.
         if !["none", "the system's"].contains(&info.default) {
             let given = apply(&format!("{}={}", info.name, info.default)).unwrap().port_config;

@@ -11,7 +11,7 @@ use punctual_crypto::{KeyLength, Passphrase};
 use punctual_rtt::{ClassicRtt, RttEstimator};
 use punctual_units::Bitrate;
 
-use self::option::{CONNECTION_OPTIONS, OptionValue, TypedOption, check_change};
+use self::option::{CONNECTION_OPTIONS, OptionValue, TypedOption, check_change, check_range};
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
 use crate::factory::Factory;
@@ -220,7 +220,7 @@ impl BufferSize {
 
 macro_rules! options {
     (plain { $( $(#[$doc:meta])* $field:ident / $with:ident : $type:ty = $default:expr
-        $(, $name:literal in $range:expr, $expected:literal)? ; )* }
+        $(, in $name:literal)? ; )* }
     algorithms { $( $(#[$adoc:meta])* $algorithm:ident / $awith:ident : $atype:ty ; )* }) => {
         /// The options of one connection. The default is libsrt's live profile.
         #[derive(Clone, Debug, PartialEq)]
@@ -249,7 +249,7 @@ macro_rules! options {
                 $(#[$doc])*
                 pub const fn $field(&self) -> $type { self.$field }
 
-                options!(@setter $(#[$doc])* $field, $with, $type $(, $name, $range, $expected)?);
+                options!(@setter $(#[$doc])* $field, $with, $type $(, $name)?);
             )*
             $(
                 $(#[$adoc])*
@@ -269,12 +269,10 @@ macro_rules! options {
         #[must_use]
         pub const fn $with(mut self, value: $type) -> Self { self.$field = value; self }
     };
-    (@setter $(#[$doc:meta])* $field:ident, $with:ident, $type:ty, $name:literal, $range:expr, $expected:literal) => {
+    (@setter $(#[$doc:meta])* $field:ident, $with:ident, $type:ty, $name:literal) => {
         $(#[$doc])*
         pub fn $with(mut self, value: $type) -> Result<Self, ConfigError> {
-            if !($range).contains(&value) {
-                return Err(ConfigError { option: $name, value: format!("{value:?}"), expected: $expected });
-            }
+            check_range($name, value)?;
             self.$field = value;
             Ok(self)
         }
@@ -309,12 +307,12 @@ options! { plain {
     overtaking / with_overtaking: bool = true;
     /// The largest UDP datagram with IP and UDP headers, bytes \[mss\]. 76 to 1500, default 1500;
     /// the smaller value of both ends applies.
-    mss / with_mss: usize = 1500, "mss" in 76..=1500, "76 to 1500 bytes";
+    mss / with_mss: usize = 1500, in "mss";
     /// The largest payload of a packet, and so of a live message, bytes \[payloadsize\]. 1 to 1456,
     /// default 1316: seven MPEG-TS packets.
-    payload_size / with_payload_size: usize = 1316, "payloadsize" in 1..=1456, "1 to 1456 bytes";
+    payload_size / with_payload_size: usize = 1316, in "payloadsize";
     /// The most packets in flight that the receiver allows \[fc\]. At least 32, default 131,072.
-    flow_window / with_flow_window: usize = AUTO_BUFFER_PACKETS, "fc" in 32..=1_048_576, "32 to 1048576 packets";
+    flow_window / with_flow_window: usize = AUTO_BUFFER_PACKETS, in "fc";
     /// The size of the send buffer \[sndbuf\].
     send_buffer / with_send_buffer: BufferSize = BufferSize::Auto;
     /// The size of the receive buffer \[rcvbuf\]; the flow window bounds it as well.
@@ -331,7 +329,7 @@ options! { plain {
     min_input_bandwidth / with_min_input_bandwidth: Bitrate = Bitrate::ZERO;
     /// The room for retransmissions above the input rate, for [`MaxBandwidth::Relative`], percent
     /// \[oheadbw\]. 5 to 100, default 25.
-    overhead_bandwidth / with_overhead_bandwidth: u32 = 25, "oheadbw" in 5..=100, "5 to 100 percent";
+    overhead_bandwidth / with_overhead_bandwidth: u32 = 25, in "oheadbw";
     /// The limit of retransmissions alone \[maxrexmitbw\]. Default automatic.
     max_retransmit_bandwidth / with_max_retransmit_bandwidth: RetransmitBandwidth = RetransmitBandwidth::Auto;
     /// Whether each message is delivered at origin time + latency \[tsbpdmode\]. Default true;
@@ -340,9 +338,9 @@ options! { plain {
     tsbpd / with_tsbpd: bool = true;
     /// The lower bound of this receiver's latency \[rcvlatency\]. Up to 65,535 ms, default 120 ms;
     /// the larger of this and the peer's `peerlatency` applies.
-    receive_latency / with_receive_latency: Duration = MS(120), "rcvlatency" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
+    receive_latency / with_receive_latency: Duration = MS(120), in "rcvlatency";
     /// The lower bound of the peer's receiver latency \[peerlatency\]. Up to 65,535 ms, default 0.
-    peer_latency / with_peer_latency: Duration = Duration::ZERO, "peerlatency" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
+    peer_latency / with_peer_latency: Duration = Duration::ZERO, in "peerlatency";
     /// Whether packets that can no longer be delivered in time are dropped \[tlpktdrop\]. Default
     /// true.
     too_late_drop / with_too_late_drop: bool = true;
@@ -356,10 +354,10 @@ options! { plain {
     nak_timer / with_nak_timer: NakTimer = NakTimer::Exact;
     /// The reordering tolerance: the most packets that may arrive after a missing one before its
     /// loss is reported \[lossmaxttl\]. Default 0: report at once.
-    reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
-    /// Whether this end announces per-packet NAK timers to the peer; not in libsrt. If
-    /// both ends announce them and the sender is deadline-aware, the receiver uses these timers. A receiver of files uses them toward every peer that marks its
-    /// retransmissions. Default true.
+    reorder_tolerance / with_reorder_tolerance: u32 = 0, in "lossmaxttl";
+    /// Whether this end announces per-packet NAK timers to the peer; not in libsrt. If both ends
+    /// announce them and the sender is deadline-aware, the receiver uses these timers. A receiver
+    /// of files uses them toward every peer that marks its retransmissions. Default true.
     timed_requests / with_timed_requests: bool = true;
     /// Whether the receiver of a live stream tells its newest packet in ACKs, and each 10 ms while
     /// a packet is missing, to a peer of this implementation; not in libsrt. By that the peer
@@ -368,14 +366,14 @@ options! { plain {
     /// The share of packets that may stay unrecovered; not in libsrt \[losstarget\]. The
     /// deadline-aware algorithm sends as many copies as this requires and its limits permit. 0 to
     /// 0.1, default 0.00001; 0 for as few unrecovered packets as the limits permit.
-    loss_target / with_loss_target: f64 = LOSS_TARGET, "losstarget" in 0.0..=0.1, "a share up to 10%";
+    loss_target / with_loss_target: f64 = LOSS_TARGET, in "losstarget";
     /// The most packets that the deadline-aware algorithm retransmits per original, copies
     /// included; not in libsrt. Beyond that it leaves losses unrecovered, and in
     /// a stream of bytes, which gives nothing up, sends no copies. 0 to 1. The default 0 means a
     /// limit that follows the share p of lost packets: p / (1 - p) + p / 10 if two rounds of NAK
     /// and retransmission fit into the latency, and the number that the aggressive algorithm would
     /// retransmit if one round fits.
-    retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "ceiling" in 0.0..=1.0, "a share up to 100%";
+    retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, in "ceiling";
     /// The highest sending rate of a file or a stream of bytes by the delay-based congestion
     /// control, headers and retransmissions included; not in libsrt \[targetrate\]. Default zero:
     /// the rate of the link.
@@ -389,20 +387,20 @@ options! { plain {
     /// The longest queueing delay that the delay-based congestion control causes alone; not in
     /// libsrt \[queuetarget\]. Up to 1 s; the default zero means an eighth of the round trip, 5 ms
     /// at least and 25 ms at most.
-    queue_target / with_queue_target: Duration = Duration::ZERO, "queuetarget" in Duration::ZERO..=MS(1_000), "0 to 1000 ms";
+    queue_target / with_queue_target: Duration = Duration::ZERO, in "queuetarget";
     /// The playout point of a stream of bytes: the time from when a byte should arrive to its use
     /// at the receiver, by its timestamp, as the latency of live messages; not in libsrt
     /// \[playout\]. Nothing is dropped for it, but the last retransmission that can arrive in time
     /// is sent more than once. The larger value of both ends applies. Up to 65,535 ms; the default
     /// zero means none.
-    playout / with_playout: Duration = Duration::ZERO, "playout" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
+    playout / with_playout: Duration = Duration::ZERO, in "playout";
     /// Whether the receiver follows the drift of the peer's clock \[drifttracer\]. Default true.
     drift_tracer / with_drift_tracer: bool = true;
     /// The connect timeout of a caller \[conntimeo\]. 1 ms to 1 h, default 3 s.
-    connect_timeout / with_connect_timeout: Duration = MS(3_000), "conntimeo" in MS(1)..=MS(3_600_000), "1 to 3600000 ms";
+    connect_timeout / with_connect_timeout: Duration = MS(3_000), in "conntimeo";
     /// The idle timeout: the time without any packet from the peer after which the connection ends
     /// \[peeridletimeo\]. 1 ms to 24 h, default 5 s.
-    peer_idle_timeout / with_peer_idle_timeout: Duration = MS(5_000), "peeridletimeo" in MS(1)..=MS(86_400_000), "1 to 86400000 ms";
+    peer_idle_timeout / with_peer_idle_timeout: Duration = MS(5_000), in "peeridletimeo";
     /// Whether the connection follows a peer of this implementation to a new address; not in libsrt
     /// \[pathupdate\]. Default true; both ends must allow it.
     path_update / with_path_update: bool = true;
@@ -413,7 +411,7 @@ options! { plain {
     group_connect / with_group_connect: bool = false;
     /// The lower bound of the time without an answer after which a backup group considers a link
     /// unstable \[groupminstabletimeo\]. 60 to 65,535 ms, default 60 ms.
-    group_min_stability / with_group_min_stability: Duration = MS(60), "groupminstabletimeo" in MS(60)..=MS(65_535), "60 to 65535 ms";
+    group_min_stability / with_group_min_stability: Duration = MS(60), in "groupminstabletimeo";
     /// The length of the key that a caller generates \[pbkeylen\]. A listener announces its value
     /// to callers, which overrides theirs. Default `None`: the length that the peer requires, or 16
     /// bytes.
@@ -426,10 +424,10 @@ options! { plain {
     crypto_mode / with_crypto_mode: CryptoMode = CryptoMode::Auto;
     /// The number of packets after which the sender uses a new key \[kmrefreshrate\]. 3 to 2^30,
     /// default 2^24.
-    key_refresh_rate / with_key_refresh_rate: u32 = 1 << 24, "kmrefreshrate" in 3..=1 << 30, "3 to 1073741824 packets";
+    key_refresh_rate / with_key_refresh_rate: u32 = 1 << 24, in "kmrefreshrate";
     /// The number of packets before a refresh at which the sender announces the new key to the peer
     /// \[kmpreannounce\]. 1 to 2^29, default 65,536; at most half of the refresh rate takes effect.
-    key_pre_announce / with_key_pre_announce: u32 = 1 << 16, "kmpreannounce" in 1..=1 << 29, "1 to 536870912 packets";
+    key_pre_announce / with_key_pre_announce: u32 = 1 << 16, in "kmpreannounce";
 } algorithms {
     /// The congestion control of files and byte streams; not in libsrt \[ratecontrol\]. Default
     /// automatic: by delay.

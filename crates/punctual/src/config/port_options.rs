@@ -1,7 +1,8 @@
 //! The options of a UDP port: the table of them, and typed access to their values.
 
 use punctual_proto::{
-    AppliesTo, ConfigError, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
+    AppliesTo, CDefault, COption, ConfigError, OptionInfo, OptionKind, OptionPhase, OptionRange,
+    OptionValue, Takes, TypedOption,
 };
 
 use crate::config::PortConfig;
@@ -11,15 +12,20 @@ pub(crate) const SEND_BUFFER: usize = 2 << 20;
 /// The default size of the receive buffer, bytes.
 pub(crate) const RECEIVE_BUFFER: usize = 8 << 20;
 
-/// The options of a UDP port that have names. Ranges and defaults are texts for people; tests
-/// compare them with [`PortConfig`].
+/// The options of a UDP port that have names. Defaults are texts for people; tests compare
+/// them with [`PortConfig`].
 pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
     TypedOption::new(
         OptionInfo {
             unit: "bytes",
-            range: BUFFER_RANGE,
+            range: BUFFER,
             default: "2MiB",
-            ..described("udp_sndbuf", 8, OptionKind::Number, "the UDP socket's send buffer")
+            ..described(
+                "udp_sndbuf",
+                libsrt(8, CDefault::Int(65_536), Takes::All),
+                OptionKind::Number,
+                "the UDP socket's send buffer",
+            )
         },
         |config| Some(bytes(config.send_buffer.unwrap_or(SEND_BUFFER))),
         |config, value| {
@@ -30,9 +36,14 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
     TypedOption::new(
         OptionInfo {
             unit: "bytes",
-            range: BUFFER_RANGE,
+            range: BUFFER,
             default: "8MiB",
-            ..described("udp_rcvbuf", 9, OptionKind::Number, "the UDP socket's receive buffer")
+            ..described(
+                "udp_rcvbuf",
+                libsrt(9, CDefault::Int(12_288_000), Takes::All),
+                OptionKind::Number,
+                "the UDP socket's receive buffer",
+            )
         },
         |config| Some(bytes(config.receive_buffer.unwrap_or(RECEIVE_BUFFER))),
         |config, value| {
@@ -43,9 +54,14 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
     TypedOption::new(
         OptionInfo {
             unit: "hops",
-            range: "1 to 255",
+            range: OptionRange::Form("1 to 255"),
             default: SYSTEM,
-            ..described("ipttl", 29, OptionKind::Number, "time to live of the datagrams")
+            ..described(
+                "ipttl",
+                libsrt(29, CDefault::Int(-1), Takes::Range),
+                OptionKind::Number,
+                "time to live of the datagrams",
+            )
         },
         |config| Some(number(config.ttl)),
         |config, value| {
@@ -55,9 +71,14 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
     ),
     TypedOption::new(
         OptionInfo {
-            range: "0 to 255, or 0xB8",
+            range: OptionRange::Form("0 to 255, or 0xB8"),
             default: SYSTEM,
-            ..described("iptos", 30, OptionKind::Number, "type of service of the datagrams")
+            ..described(
+                "iptos",
+                libsrt(30, CDefault::Int(-1), Takes::All),
+                OptionKind::Number,
+                "type of service of the datagrams",
+            )
         },
         |config| Some(number(config.tos)),
         |config, value| {
@@ -68,9 +89,14 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
     TypedOption::new(
         OptionInfo {
             unit: "switch",
-            range: "0 or 1, or -1: the default",
+            range: OptionRange::Form("0 or 1, or -1: the default"),
             default: "0",
-            ..described("ipv6only", 54, OptionKind::Switch, "whether [::] excludes IPv4")
+            ..described(
+                "ipv6only",
+                libsrt(54, CDefault::Int(-1), Takes::All),
+                OptionKind::Switch,
+                "whether [::] excludes IPv4",
+            )
         },
         |config| Some(config.ipv6_only.unwrap_or(false).into()),
         |config, value| {
@@ -81,13 +107,24 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
     TypedOption::new(
         OptionInfo {
             unit: "text",
-            range: "name of an interface",
+            range: OptionRange::Form("name of an interface"),
             default: "none",
-            ..described("bindtodevice", 56, OptionKind::Text, "the interface to use, no other")
+            ..described(
+                "bindtodevice",
+                libsrt(56, CDefault::Text(""), Takes::Range),
+                OptionKind::Text,
+                "the interface to use, no other",
+            )
         },
         |config| Some(config.device.as_deref().unwrap_or_default().into()),
         |config, value| {
-            let device = Some(value.text()?.to_owned()).filter(|name| !name.is_empty());
+            let name = value.text()?;
+            if name.len() > LONGEST_DEVICE {
+                let expected = "the name of an interface, at most 15 bytes";
+                let (option, value) = ("bindtodevice", name.to_owned());
+                return Some(Err(ConfigError { option, value, expected }));
+            }
+            let device = Some(name.to_owned()).filter(|name| !name.is_empty());
             Some(Ok(PortConfig { device, ..config }))
         },
     ),
@@ -97,24 +134,30 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
 const SYSTEM: &str = "the system's";
 /// libsrt's value of an option that is not set.
 const UNSET: OptionValue = OptionValue::Number(-1);
-const BUFFER_RANGE: &str = "1 byte to 1 GiB";
 /// Systems count the sizes of socket buffers in 32-bit integers.
-const LARGEST_BUFFER: usize = 1 << 30;
+const BUFFER: OptionRange =
+    OptionRange::Numbers { least: 1, most: 1 << 30, text: "1 byte to 1 GiB" };
+/// The longest name of an interface, bytes.
+const LONGEST_DEVICE: usize = 15;
+
+const fn libsrt(number: i32, default: CDefault, takes: Takes) -> COption {
+    COption::of_libsrt(number, default, takes)
+}
 
 /// The description of an option, without a unit, a range and a default. All are set before binding,
 /// as in libsrt.
 const fn described(
     name: &'static str,
-    libsrt: u8,
+    c: COption,
     kind: OptionKind,
     effect: &'static str,
 ) -> OptionInfo {
     OptionInfo {
         name,
-        libsrt: Some(libsrt),
+        c,
         kind,
         unit: "",
-        range: "",
+        range: OptionRange::Form(""),
         default: "",
         applies_to: AppliesTo::Port,
         phase: OptionPhase::BeforeBinding,
@@ -132,10 +175,10 @@ fn number(value: Option<u32>) -> OptionValue {
 
 /// The size of a buffer.
 fn buffer(option: &'static str, value: &OptionValue) -> Option<Result<usize, ConfigError>> {
-    let size: usize = value.number()?;
-    Some(match size {
-        1..=LARGEST_BUFFER => Ok(size),
-        _ => Err(ConfigError { option, value: value.to_string(), expected: BUFFER_RANGE }),
+    let size: i64 = value.number()?;
+    Some(match usize::try_from(size) {
+        Ok(bytes) if BUFFER.nearest(size) == size => Ok(bytes),
+        _ => Err(ConfigError { option, value: value.to_string(), expected: BUFFER.text() }),
     })
 }
 
@@ -206,9 +249,9 @@ mod tests {
         let all: Vec<_> = PORT_OPTIONS.iter().map(|it| it.info).chain(connection).collect();
         for (index, info) in all.iter().enumerate() {
             let mut rest = all[index + 1..].iter();
-            assert!(rest.all(|other| {
-                other.name != info.name && (other.libsrt != info.libsrt || info.libsrt.is_none())
-            }));
+            assert!(
+                rest.all(|other| { other.name != info.name && other.c.number != info.c.number })
+            );
         }
     }
 }

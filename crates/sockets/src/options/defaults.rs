@@ -1,11 +1,12 @@
 //! Defaults for programs that cannot set options.
 
 use punctual::{
-    CONNECTION_OPTIONS, Config, OptionKind, OptionValue, PORT_OPTIONS, PortConfig, TypedOption,
+    CDefault, CONNECTION_OPTIONS, Config, OptionInfo, OptionKind, OptionValue, PORT_OPTIONS,
+    PortConfig, TypedOption,
 };
 use punctual_uri::{Target, Uri};
 
-use super::table::{OwnRow, Row};
+use super::table::Row;
 use super::value::{Kind, Value};
 
 /// The defaults of all sockets: libsrt's, or the user's own.
@@ -40,44 +41,40 @@ impl Defaults {
         &self.port
     }
 
-    /// The value that an option shows if the user's default differs from libsrt's.
+    /// The value that an option shows if it is one of our own, or if the user's default differs from
+    /// libsrt's.
     pub(crate) fn shown(&self, row: &Row) -> Option<Value> {
-        let named = |it: &String| it == row.name || (it == "latency" && row.name == "rcvlatency");
-        if !self.names.iter().any(named) {
+        let info = row.info?;
+        let named = |it: &String| it == info.name || (it == "latency" && info.name == "rcvlatency");
+        if row.default.is_some() && !self.names.iter().any(named) {
             return None;
         }
-        self.value(row.name, row.kind)
-    }
-
-    /// The value of an option of our own.
-    pub(crate) fn own(&self, row: &OwnRow) -> Value {
-        self.value(row.name, row.kind).unwrap_or_else(|| Value::Text(Vec::new()))
-    }
-
-    fn value(&self, name: &str, kind: Kind) -> Option<Value> {
-        if let Some(option) = TypedOption::find(PORT_OPTIONS, name) {
-            return convert(&option.get(&self.port)?, kind, option.info.kind);
-        }
-        let option = TypedOption::find(CONNECTION_OPTIONS, name)?;
-        convert(&option.get(&self.config)?, kind, option.info.kind)
+        let of_port = TypedOption::find(PORT_OPTIONS, info.name);
+        let of_connection = TypedOption::find(CONNECTION_OPTIONS, info.name);
+        let value = of_port.and_then(|option| option.get(&self.port));
+        let value = value.or_else(|| of_connection.and_then(|option| option.get(&self.config)));
+        convert(&value?, row.kind, info)
     }
 }
 
 /// The value of an option in the type that libsrt's calls carry.
-fn convert(value: &OptionValue, kind: Kind, unit: OptionKind) -> Option<Value> {
+fn convert(value: &OptionValue, kind: Kind, info: &OptionInfo) -> Option<Value> {
     if kind == Kind::Text {
         return Some(Value::Text(value.to_string().into_bytes()));
     }
     let number = match value {
         OptionValue::Switch(on) => i64::from(*on),
         OptionValue::Number(number) => *number,
-        OptionValue::Time(time) if unit == OptionKind::Seconds => {
+        OptionValue::Time(time) if info.kind == OptionKind::Seconds => {
             i64::try_from(time.as_secs()).ok()?
         }
         OptionValue::Time(time) => i64::try_from(time.as_millis()).ok()?,
         OptionValue::Rate(rate) => i64::try_from(rate.as_bytes_per_sec()).ok()?,
-        OptionValue::Text(text) => i64::from(text == "deadline") + 1,
-        OptionValue::Share(_) => return None,
+        OptionValue::Text(text) => {
+            let Some(CDefault::Word(words, _)) = info.c.default else { return None };
+            i64::try_from(words.iter().position(|word| word == text)?).ok()?
+        }
+        OptionValue::Share(_) | OptionValue::Bytes(_) => return None,
     };
     match kind {
         Kind::Bool => Some(Value::Bool(number != 0)),

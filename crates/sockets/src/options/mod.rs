@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use punctual::{CONNECTION_OPTIONS, Config, ConfigError, OptionPhase, PortConfig, TypedOption};
+use punctual::{Config, ConfigError, OptionPhase, PortConfig};
 
 pub use self::defaults::Defaults;
 pub(crate) use self::table::MAX_LIVE_PAYLOAD;
 pub use self::table::OptionNumber;
-use self::table::{Access, OwnRow, QUERY, own, row};
+use self::table::{Access, QUERY, row};
 pub use self::value::{Kind, Value};
 use crate::code::Code;
 
@@ -22,6 +22,8 @@ use crate::code::Code;
 const FILE_LINGER: i32 = 180;
 /// The least size of a receive buffer, packets.
 const LEAST_BUFFER: i32 = 32;
+/// The bytes of a packet in a buffer.
+const PACKET: i64 = 1_472;
 /// The bytes that a packet filter adds to a packet.
 const FILTER_HEADER: i32 = 4;
 
@@ -34,8 +36,6 @@ fn is_buffer(number: OptionNumber) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     set: BTreeMap<OptionNumber, Value>,
-    /// Options of our own, as texts by their names.
-    own: BTreeMap<&'static str, Value>,
     defaults: Arc<Defaults>,
 }
 
@@ -44,7 +44,7 @@ pub fn kind(number: OptionNumber) -> Option<Kind> {
     if number == QUERY {
         return Some(Kind::Text);
     }
-    row(number).map(|row| row.kind).or_else(|| own(number).map(|own| own.kind))
+    row(number).map(|row| row.kind)
 }
 
 /// The last phase in which an option can be set; `None` if it cannot be set or does not exist.
@@ -52,16 +52,7 @@ pub(crate) fn phase(number: OptionNumber) -> Option<OptionPhase> {
     if number == QUERY {
         return Some(OptionPhase::BeforeBinding);
     }
-    match row(number) {
-        Some(row) => (row.access != Access::Read).then_some(row.phase),
-        None => own(number).map(own_phase),
-    }
-}
-
-/// The last phase in which an option of our own can be set.
-fn own_phase(own: &OwnRow) -> OptionPhase {
-    let option = TypedOption::find(CONNECTION_OPTIONS, own.name);
-    option.map_or(OptionPhase::BeforeConnecting, |option| option.info.phase)
+    row(number).filter(|row| row.access != Access::Read).map(|row| row.phase)
 }
 
 impl Options {
@@ -72,18 +63,15 @@ impl Options {
 
     /// The value of an option; `None` for an unknown one or one that is only set.
     pub(crate) fn get(&self, number: OptionNumber) -> Option<Value> {
-        if let Some(own) = own(number) {
-            return Some(self.own_value(own));
-        }
         let row = row(number).filter(|row| row.access != Access::Write)?;
         let number =
             if number == OptionNumber::LATENCY { OptionNumber::RCVLATENCY } else { number };
-        Some(match self.set.get(&number) {
-            Some(value) if is_buffer(number) => self.buffer_bytes(value),
-            None if is_buffer(number) => self.buffer_bytes(&row.default.into()),
-            Some(value) => value.clone(),
-            None => self.defaults.shown(row).unwrap_or_else(|| row.default.into()),
-        })
+        let kept = self.set.get(&number).cloned();
+        if is_buffer(number) {
+            let packets = kept.or_else(|| row.default.map(Value::from))?;
+            return Some(self.buffer_bytes(&packets));
+        }
+        kept.or_else(|| self.defaults.shown(&row)).or_else(|| row.default.map(Value::from))
     }
 
     /// The number of an option, such as 1 for a switch that is on.
@@ -104,14 +92,11 @@ impl Options {
     /// Sets an option. Errors: the option does not exist or cannot be set, or the value is not
     /// valid.
     pub(crate) fn set(&mut self, number: OptionNumber, value: Value) -> Result<(), Code> {
-        if let Some(own) = own(number) {
-            return self.set_own(own, value);
-        }
         if number == QUERY {
             return self.set_query(&value);
         }
         let row = row(number).filter(|row| row.access != Access::Read);
-        let row = row.filter(|row| (row.valid)(&value)).ok_or(Code::InvalidParameter)?;
+        let row = row.filter(|row| apply::is_valid(row, &value)).ok_or(Code::InvalidParameter)?;
         if number == OptionNumber::GROUPMINSTABLETIMEO
             && value.number() > self.number(OptionNumber::PEERIDLETIMEO)
         {
@@ -168,27 +153,12 @@ impl Options {
         self.set.get(&OptionNumber::PASSPHRASE).is_some_and(|it| !it.bytes().is_empty())
     }
 
-    fn set_own(&mut self, own: &'static OwnRow, value: Value) -> Result<(), Code> {
-        let config = Config::default();
-        let set = punctual_uri::set_option(config, own.name, &value.to_text());
-        set.map_err(|_| Code::InvalidParameter)?;
-        self.own.insert(own.name, value);
-        Ok(())
-    }
-
     /// Takes defaults for this socket alone; options that were set before keep their values.
     fn set_query(&mut self, value: &Value) -> Result<(), Code> {
         let query = std::str::from_utf8(value.bytes()).map_err(|_| Code::InvalidParameter)?;
         let defaults = Defaults::parse(query).map_err(|_| Code::InvalidParameter)?;
         self.defaults = Arc::new(defaults);
         Ok(())
-    }
-
-    fn own_value(&self, own: &OwnRow) -> Value {
-        match self.own.get(own.name) {
-            Some(value) => value.clone(),
-            None => self.defaults.own(own),
-        }
     }
 
     /// The value that libsrt keeps: sizes of buffers are whole packets.

@@ -1,5 +1,7 @@
 //! The values of options as libsrt's calls carry them.
 
+use punctual::{CDefault, OptionKind};
+
 /// The type of an option's values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
@@ -13,6 +15,41 @@ pub enum Kind {
     Text,
     /// libsrt's `struct linger`: a switch and a time in seconds.
     Linger,
+}
+
+impl Kind {
+    /// The type of a default.
+    pub(crate) const fn of(default: CDefault) -> Self {
+        match default {
+            CDefault::Bool(_) => Self::Bool,
+            CDefault::Int(_) | CDefault::Word(..) => Self::Int,
+            CDefault::Long(_) => Self::Long,
+            CDefault::Text(_) => Self::Text,
+            CDefault::NoLinger => Self::Linger,
+        }
+    }
+}
+
+/// The type of an option of our own: times are 32 bits wide, rates 64, and all others are texts.
+pub(crate) const fn of_kind(kind: OptionKind) -> Kind {
+    match kind {
+        OptionKind::Switch => Kind::Bool,
+        OptionKind::Milliseconds | OptionKind::Seconds => Kind::Int,
+        OptionKind::Rate => Kind::Long,
+        OptionKind::Number | OptionKind::Share | OptionKind::Text => Kind::Text,
+    }
+}
+
+impl From<CDefault> for Value {
+    fn from(default: CDefault) -> Self {
+        match default {
+            CDefault::Bool(on) => Self::Bool(on),
+            CDefault::Int(number) | CDefault::Word(_, number) => Self::Int(number),
+            CDefault::Long(number) => Self::Long(number),
+            CDefault::Text(text) => Self::Text(text.into()),
+            CDefault::NoLinger => Self::Linger { on: 0, seconds: 0 },
+        }
+    }
 }
 
 /// The value of an option.
@@ -43,6 +80,18 @@ impl Value {
             Self::Int(number) => i64::from(*number),
             Self::Long(number) => *number,
             Self::Text(_) | Self::Linger { .. } => 0,
+        }
+    }
+
+    /// The type.
+    #[cfg(test)]
+    pub(crate) const fn kind(&self) -> Kind {
+        match self {
+            Self::Bool(_) => Kind::Bool,
+            Self::Int(_) => Kind::Int,
+            Self::Long(_) => Kind::Long,
+            Self::Text(_) => Kind::Text,
+            Self::Linger { .. } => Kind::Linger,
         }
     }
 

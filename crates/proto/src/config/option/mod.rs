@@ -5,27 +5,33 @@
 //! [`CONNECTION_OPTIONS`] gets and sets one option of a [`Config`]; the library has such rows for
 //! the options of a UDP port.
 
+mod c_form;
+mod range;
 mod table;
 mod value;
 
+pub use self::c_form::{CDefault, COption, Takes};
+use self::range::Measured;
+pub use self::range::OptionRange;
 pub use self::table::CONNECTION_OPTIONS;
 pub use self::value::OptionValue;
 use crate::config::Config;
 use crate::error::ConfigError;
+use std::fmt::Debug;
 
 /// The description of an option.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OptionInfo {
     /// The name, lower case: libsrt's without `SRTO_` where libsrt has the option.
     pub name: &'static str,
-    /// The number in libsrt's `SRT_SOCKOPT`; `None` if libsrt does not have the option.
-    pub libsrt: Option<u8>,
+    /// The option in the C library.
+    pub c: COption,
     /// The type of the values.
     pub kind: OptionKind,
     /// The unit of bare numbers (`ms`, `bytes/s`), or the sort of value (`switch`, `text`).
     pub unit: &'static str,
     /// The valid values.
-    pub range: &'static str,
+    pub range: OptionRange,
     /// The default.
     pub default: &'static str,
     /// The end at which the option has an effect.
@@ -114,9 +120,24 @@ impl OptionPhase {
 }
 
 impl OptionInfo {
+    /// Whether this is the option's name.
+    pub const fn is_named(&self, name: &str) -> bool {
+        let (own, name) = (self.name.as_bytes(), name.as_bytes());
+        let mut index = 0;
+        while index < own.len() && index < name.len() && own[index] == name[index] {
+            index += 1;
+        }
+        index == own.len() && index == name.len()
+    }
+
+    /// Whether libsrt has the option.
+    pub const fn is_of_libsrt(&self) -> bool {
+        self.c.number < COption::OWN
+    }
+
     /// The name in libsrt, such as `SRTO_LATENCY`; `None` if libsrt does not have the option.
     pub fn libsrt_name(&self) -> Option<String> {
-        self.libsrt.map(|_| format!("SRTO_{}", self.name.to_uppercase()))
+        self.is_of_libsrt().then(|| format!("SRTO_{}", self.name.to_uppercase()))
     }
 }
 
@@ -182,6 +203,22 @@ impl OptionKind {
     }
 }
 
+/// Checks that a value lies in the range of the option with this name.
+pub(crate) fn check_range<V>(name: &'static str, value: V) -> Result<(), ConfigError>
+where
+    V: Copy + Debug + Into<Measured>,
+{
+    let range = TypedOption::find(CONNECTION_OPTIONS, name).map_or(ANY_SHARE, |it| it.info.range);
+    if range.contains(value.into()) {
+        return Ok(());
+    }
+    let value = format!("{value:?}");
+    Err(ConfigError { option: name, value, expected: range.text() })
+}
+
+/// The range of the share that no row has: the retransmission ceiling.
+const ANY_SHARE: OptionRange = OptionRange::Shares { most: 1.0, text: "a share up to 100%" };
+
 /// Checks that `new` differs from `present` only in options that can be changed at any time.
 pub(crate) fn check_change(present: &Config, new: &Config) -> Result<(), ConfigError> {
     // The share of a link has no row, and can be changed at any time.
@@ -237,6 +274,43 @@ mod tests {
         }
     }
 
+    /// The ends of each range are valid, and the next values are not.
+    #[test]
+    fn an_option_takes_the_values_of_its_range_and_no_others() {
+        for option in CONNECTION_OPTIONS {
+            let info = option.info;
+            let is_valid = |value: OptionValue| option.set(Config::default(), &value).is_ok();
+            match info.range {
+                // Versions have no limit but their size; 0 stands for the default of these two.
+                OptionRange::Numbers { .. } if info.unit == "version" => {}
+                OptionRange::Numbers { least, most, .. } => {
+                    assert!(is_valid(least.into()) && is_valid(most.into()), "{}", info.name);
+                    assert!(!is_valid((most + 1).into()), "{}", info.name);
+                    let below = if info.name.starts_with("km") { -1 } else { least - 1 };
+                    assert!(!is_valid(below.into()), "{}", info.name);
+                }
+                OptionRange::Shares { most, .. } => {
+                    assert!(is_valid(0.0.into()) && is_valid(most.into()), "{}", info.name);
+                    assert!(!is_valid((most + 1e-9).into()), "{}", info.name);
+                }
+                OptionRange::Form(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn libsrts_numbers_outside_a_range_stand_for_the_nearest_or_are_refused() {
+        let taken = |name, number| {
+            let info = TypedOption::find(CONNECTION_OPTIONS, name).unwrap().info;
+            info.c.takes.number(number, info.range)
+        };
+        assert_eq!([75, 76, 9_000].map(|size| taken("mss", size)), [None, Some(76), Some(1_500)]);
+        assert_eq!([-1, 0].map(|time| taken("conntimeo", time)), [None, Some(1)]);
+        assert_eq!([0, 1].map(|rate| taken("kmrefreshrate", rate)), [Some(0), Some(3)]);
+        assert_eq!([0, 9_000].map(|size| taken("payloadsize", size)), [Some(1_456); 2]);
+        assert_eq!([-7, 7].map(|packets| taken("lossmaxttl", packets)), [Some(0), Some(7)]);
+    }
+
     #[test]
     fn numbers_set_options_as_in_libsrt() {
         let set = |name, number: i64| Config::default().with_option(name, number).unwrap();
@@ -279,8 +353,7 @@ mod tests {
         for (index, option) in CONNECTION_OPTIONS.iter().enumerate() {
             let rest = &CONNECTION_OPTIONS[index + 1..];
             assert!(rest.iter().all(|other| other.info.name != option.info.name));
-            let number = option.info.libsrt;
-            assert!(number.is_none() || rest.iter().all(|other| other.info.libsrt != number));
+            assert!(rest.iter().all(|other| other.info.c.number != option.info.c.number));
         }
         let latency = TypedOption::find(CONNECTION_OPTIONS, "latency").unwrap().info;
         assert_eq!(latency.libsrt_name().as_deref(), Some("SRTO_LATENCY"));

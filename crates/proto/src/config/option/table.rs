@@ -1,3 +1,5 @@
+use super::c_form::{CDefault, COption, Takes};
+use super::range::{OptionRange, numbers};
 use super::{AppliesTo, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption};
 use crate::config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth,
@@ -8,21 +10,24 @@ use crate::transmission::Transmission;
 use punctual_crypto::KeyLength;
 use punctual_units::Bitrate;
 
+const fn libsrt(number: i32, default: CDefault, takes: Takes) -> COption {
+    COption::of_libsrt(number, default, takes)
+}
+
 type Set = Option<Result<Config, ConfigError>>;
 
-/// Rows of the table: name and libsrt's number, type, unit, range, default, the end at which it has
-/// an effect, the phase until which it can be set, its effect, and the functions that read and set
-/// it.
+/// Rows of the table: name and form in C, type, unit, range, default, the end at which it has an effect,
+/// the phase until which it can be set, its effect, and the functions that read and set it.
 macro_rules! options {
     ($(
-        $name:literal $number:expr, $kind:ident [$unit:literal] $range:literal, $default:literal,
+        $name:literal $c:expr, $kind:ident [$unit:literal] $range:expr, $default:literal,
         $applies_to:ident, $phase:ident: $effect:literal
         => $get:expr, $set:expr;
     )*) => {
         &[$( TypedOption::new(
             OptionInfo {
                 name: $name,
-                libsrt: $number,
+                c: $c,
                 kind: OptionKind::$kind,
                 unit: $unit,
                 range: $range,
@@ -37,176 +42,218 @@ macro_rules! options {
     };
 }
 
-/// The options of a connection. Ranges and defaults are texts for people; tests compare them with
-/// [`Config`].
+/// The options of a connection. [`Config`] refuses values outside these ranges; a test compares its
+/// defaults with these texts.
 pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
-    "latency" Some(23), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
+    "latency" libsrt(23, CDefault::Int(120), Takes::From(0)),
+        Milliseconds ["ms"] numbers!(0, 65_535, "ms"), "120ms", Both, BeforeConnecting:
         "latency of the receivers, here and at the peer; the larger value of both ends applies"
         => |config| Some(config.receive_latency().into()), latency;
-    "rcvlatency" Some(43), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
+    "rcvlatency" libsrt(43, CDefault::Int(120), Takes::From(0)),
+        Milliseconds ["ms"] numbers!(0, 65_535, "ms"), "120ms", Both, BeforeConnecting:
         "latency of this end's receiver"
         => |config| Some(config.receive_latency().into()),
         |config, value| value.milliseconds().map(|time| config.with_receive_latency(time));
-    "peerlatency" Some(44), Milliseconds ["ms"] "0 to 65535 ms", "0ms", Both, BeforeConnecting:
+    "peerlatency" libsrt(44, CDefault::Int(0), Takes::From(0)),
+        Milliseconds ["ms"] numbers!(0, 65_535, "ms"), "0ms", Both, BeforeConnecting:
         "lower bound of the latency of the peer's receiver"
         => |config| Some(config.peer_latency().into()),
         |config, value| value.milliseconds().map(|time| config.with_peer_latency(time));
-    "streamid" Some(46), Text ["text"] "at most 512 bytes", "none", Caller, BeforeConnecting:
+    "streamid" libsrt(46, CDefault::Text(""), Takes::Range),
+        Text ["text"] OptionRange::Form("at most 512 bytes"), "none", Caller, BeforeConnecting:
         "text by which a caller names the stream to the listener"
         => |config| Some(config.stream_id().into()),
-        |config, value| value.text().map(|text| config.with_stream_id(text));
-    "transtype" Some(50), Text [""] "live, file or stream", "live", Both, BeforeBinding:
+        |config, value| value.bytes().map(|id| config.with_stream_id(id.to_vec()));
+    "transtype" libsrt(50, CDefault::Word(&["live", "file"], 0), Takes::Range),
+        Text [""] OptionRange::Form("live, file or stream"), "live", Both, BeforeBinding:
         "sets all options for live messages, for files, or for a reliable stream of bytes, before all other keys"
         => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
         transmission_type;
-    "congestion" Some(47), Text [""] "live or file", "live", Both, BeforeConnecting:
+    "congestion" libsrt(47, CDefault::Text("live"), Takes::Range),
+        Text [""] OptionRange::Form("live or file"), "live", Both, BeforeConnecting:
         "congestion control"
         => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
         congestion;
-    "messageapi" Some(48), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+    "messageapi" libsrt(48, CDefault::Bool(true), Takes::All),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "messages, or a stream of bytes"
         => |config| Some((config.transmission() != Transmission::Stream).into()), message_api;
-    "conntimeo" Some(36), Milliseconds ["ms"] "1 to 3600000 ms", "3000ms", Caller, BeforeConnecting:
+    "conntimeo" libsrt(36, CDefault::Int(3_000), Takes::From(0)),
+        Milliseconds ["ms"] numbers!(1, 3_600_000, "ms"), "3000ms", Caller, BeforeConnecting:
         "connect timeout"
         => |config| Some(config.connect_timeout().into()),
         |config, value| value.milliseconds().map(|time| config.with_connect_timeout(time));
-    "peeridletimeo" Some(55), Milliseconds ["ms"] "1 to 86400000 ms", "5000ms", Both,
+    "peeridletimeo" libsrt(55, CDefault::Int(5_000), Takes::From(0)),
+        Milliseconds ["ms"] numbers!(1, 86_400_000, "ms"), "5000ms", Both,
         BeforeConnecting: "idle timeout: time without a packet from the peer that ends the connection"
         => |config| Some(config.peer_idle_timeout().into()),
         |config, value| value.milliseconds().map(|time| config.with_peer_idle_timeout(time));
-    "linger" Some(7), Seconds ["s"] "0 and up", "0", Sender, AnyTime:
+    "linger" libsrt(7, CDefault::NoLinger, Takes::All),
+        Seconds ["s"] OptionRange::Form("0 and up"), "0", Sender, AnyTime:
         "time for which a close continues to send buffered data"
         => |config| Some(config.linger().into()),
         |config, value| value.seconds().map(|time| Ok(config.with_linger(time)));
-    "maxbw" Some(16), Rate ["bytes/s"]
-        "rates like 10Mbps, 0: relative to the input, -1: unlimited", "-1", Sender, AnyTime:
+    "maxbw" libsrt(16, CDefault::Long(-1), Takes::From(-1)),
+        Rate ["bytes/s"] OptionRange::Form("rates like 10Mbps, 0: relative to the input, -1: unlimited"), "-1", Sender, AnyTime:
         "limit of the sending rate; 0: from inputbw and oheadbw"
         => max_bandwidth, with_max_bandwidth;
-    "inputbw" Some(24), Rate ["bytes/s"] "rates like 5Mbps, 0: measured", "0", Sender, AnyTime:
+    "inputbw" libsrt(24, CDefault::Long(0), Takes::From(0)),
+        Rate ["bytes/s"] OptionRange::Form("rates like 5Mbps, 0: measured"), "0", Sender, AnyTime:
         "the input's rate, for maxbw=0"
         => |config| Some(config.input_bandwidth().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_input_bandwidth(rate)));
-    "mininputbw" Some(38), Rate ["bytes/s"] "rates like 1Mbps", "0", Sender, AnyTime:
+    "mininputbw" libsrt(38, CDefault::Long(0), Takes::From(0)),
+        Rate ["bytes/s"] OptionRange::Form("rates like 1Mbps"), "0", Sender, AnyTime:
         "lower bound of a measured input rate"
         => |config| Some(config.min_input_bandwidth().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_min_input_bandwidth(rate)));
-    "oheadbw" Some(25), Number ["percent"] "5 to 100 percent", "25", Sender, AnyTime:
+    "oheadbw" libsrt(25, CDefault::Int(25), Takes::Range),
+        Number ["percent"] numbers!(5, 100, "percent"), "25", Sender, AnyTime:
         "room for retransmissions above the input rate"
         => |config| Some(i64::from(config.overhead_bandwidth()).into()),
         |config, value| value.number().map(|percent| config.with_overhead_bandwidth(percent));
-    "maxrexmitbw" Some(63), Rate ["bytes/s"] "rates, auto, or -1: unlimited", "auto", Sender,
+    "maxrexmitbw" libsrt(63, CDefault::Long(-1), Takes::From(-1)),
+        Rate ["bytes/s"] OptionRange::Form("rates, auto, or -1: unlimited"), "auto", Sender,
         AnyTime: "limit of retransmissions alone; auto: from the input rate if maxbw is set"
         => max_retransmit_bandwidth, with_max_retransmit_bandwidth;
-    "payloadsize" Some(49), Number ["bytes"] "1 to 1456 bytes", "1316", Sender, BeforeConnecting:
+    "payloadsize" libsrt(49, CDefault::Int(1_316), Takes::Positive { zero: 1_456 }),
+        Number ["bytes"] numbers!(1, 1_456, "bytes"), "1316", Sender, BeforeConnecting:
         "largest payload of a message"
         => |config| Some(count(config.payload_size())),
         |config, value| value.number().map(|size| config.with_payload_size(size));
-    "mss" Some(0), Number ["bytes"] "76 to 1500 bytes", "1500", Both, BeforeBinding:
+    "mss" libsrt(0, CDefault::Int(1_500), Takes::Larger),
+        Number ["bytes"] numbers!(76, 1_500, "bytes"), "1500", Both, BeforeBinding:
         "largest UDP datagram with IP and UDP headers"
         => |config| Some(count(config.mss())),
         |config, value| value.number().map(|size| config.with_mss(size));
-    "fc" Some(4), Number ["packets"] "32 to 1048576 packets", "131072", Receiver, BeforeConnecting:
+    "fc" libsrt(4, CDefault::Int(25_600), Takes::Larger),
+        Number ["packets"] numbers!(32, 1_048_576, "packets"), "131072", Receiver, BeforeConnecting:
         "most packets in flight to the receiver"
         => |config| Some(count(config.flow_window())),
         |config, value| value.number().map(|packets| config.with_flow_window(packets));
-    "sndbuf" Some(5), Number ["bytes"] "bytes or auto", "auto", Sender, BeforeBinding:
+    "sndbuf" libsrt(5, CDefault::Int(8_192), Takes::From(1)),
+        Number ["bytes"] OptionRange::Form("bytes or auto"), "auto", Sender, BeforeBinding:
         "send buffer"
         => |config| Some(buffer(config.send_buffer())),
         |config, value| buffer_size(value).map(|size| Ok(config.with_send_buffer(size)));
-    "rcvbuf" Some(6), Number ["bytes"] "bytes or auto", "auto", Receiver, BeforeBinding:
+    "rcvbuf" libsrt(6, CDefault::Int(8_192), Takes::From(1)),
+        Number ["bytes"] OptionRange::Form("bytes or auto"), "auto", Receiver, BeforeBinding:
         "receive buffer"
         => |config| Some(buffer(config.receive_buffer())),
         |config, value| buffer_size(value).map(|size| Ok(config.with_receive_buffer(size)));
-    "tsbpdmode" Some(22), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+    "tsbpdmode" libsrt(22, CDefault::Bool(true), Takes::Range),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "deliver at origin time + latency; otherwise on arrival"
         => |config| Some(config.tsbpd().into()),
         |config, value| value.switch().map(|on| Ok(config.with_tsbpd(on)));
-    "tlpktdrop" Some(31), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+    "tlpktdrop" libsrt(31, CDefault::Bool(true), Takes::Range),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "drop packets that can no longer be delivered in time"
         => |config| Some(config.too_late_drop().into()),
         |config, value| value.switch().map(|on| Ok(config.with_too_late_drop(on)));
-    "snddropdelay" Some(32), Milliseconds ["ms"] "0 and up, or -1: never", "0", Sender, AnyTime:
+    "snddropdelay" libsrt(32, CDefault::Int(0), Takes::From(-1)),
+        Milliseconds ["ms"] OptionRange::Form("0 and up, or -1: never"), "0", Sender, AnyTime:
         "extra time before the sender drops a late packet"
         => |config| Some(config.send_drop_delay().map_or(OptionValue::Number(-1), Into::into)),
         send_drop_delay;
-    "nakreport" Some(33), Switch ["switch"] "switch", "on", Receiver, BeforeConnecting:
+    "nakreport" libsrt(33, CDefault::Bool(true), Takes::Range),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Receiver, BeforeConnecting:
         "repeat NAKs until the lost packets arrive or are given up"
         => |config| Some(config.periodic_nak().into()),
         |config, value| value.switch().map(|on| Ok(config.with_periodic_nak(on)));
-    "lossmaxttl" Some(42), Number ["packets"] "0 to 1000000 packets", "0", Receiver, AnyTime:
+    "lossmaxttl" libsrt(42, CDefault::Int(0), Takes::All),
+        Number ["packets"] numbers!(0, 1_000_000, "packets"), "0", Receiver, AnyTime:
         "most packets that may arrive after a missing one before its loss is reported"
         => |config| Some(i64::from(config.reorder_tolerance()).into()),
         |config, value| value.number().map(|packets| config.with_reorder_tolerance(packets));
-    "retransmitalgo" Some(61), Text [""]
-        "0 or aggressive, 1 or efficient, deadline, or auto", "auto", Both, BeforeConnecting:
+    "retransmitalgo" libsrt(61, CDefault::Word(&["aggressive", "auto", "deadline"], 1), Takes::Range),
+        Text [""] OptionRange::Form("0 or aggressive, 1 or efficient, deadline, or auto"), "auto", Both, BeforeConnecting:
         "0: retransmit on every NAK; 1: not before the last retransmission can have arrived; deadline: once per NAK, with copies if no later retransmission can be in time; auto: deadline toward Punctual, otherwise 1"
         => retransmit_algorithm, with_retransmit_algorithm;
-    "losstarget" None, Share ["share"] "shares like 0.0001%, up to 10%", "0.001%", Sender,
+    "losstarget" COption::own(1_003),
+        Share ["share"] OptionRange::Shares { most: 0.1, text: "a share up to 10%, like 0.0001%" }, "0.001%", Sender,
         BeforeConnecting:
         "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as the limits of copies permit"
         => |config| Some(config.loss_target().into()),
         |config, value| value.share().map(|share| config.with_loss_target(share));
-    "packetfilter" Some(60), Text ["text"] "fec,cols:N[,rows:M][,layout:L][,arq:A]", "none", Both,
+    "packetfilter" libsrt(60, CDefault::Text(""), Takes::Range),
+        Text ["text"] OptionRange::Form("fec,cols:N[,rows:M][,layout:L][,arq:A]"), "none", Both,
         BeforeConnecting:
         "forward error correction; L: staircase, even; A: onreq, always, never"
         => |config| Some(config.packet_filter().into()),
         |config, value| value.text().map(|text| config.with_packet_filter(text));
-    "ratecontrol" None, Text [""] "auto, delay or file", "auto", Sender, BeforeConnecting:
+    "ratecontrol" COption::own(1_005),
+        Text [""] OptionRange::Form("auto, delay or file"), "auto", Sender, BeforeConnecting:
         "congestion control of files and streams: by delay; libsrt's for files; auto: by delay"
         => congestion_algorithm, with_congestion_algorithm;
-    "targetrate" None, Rate ["bytes/s"] "rates like 20Mbps, 0: the link's", "0", Sender, AnyTime:
+    "targetrate" COption::own(1_007),
+        Rate ["bytes/s"] OptionRange::Form("rates like 20Mbps, 0: the link's"), "0", Sender, AnyTime:
         "for ratecontrol=delay: highest sending rate"
         => |config| Some(config.target_rate().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_target_rate(rate)));
-    "minrate" None, Rate ["bytes/s"] "rates like 5Mbps, up to targetrate", "0", Sender, AnyTime:
+    "minrate" COption::own(1_008),
+        Rate ["bytes/s"] OptionRange::Form("rates like 5Mbps, up to targetrate"), "0", Sender, AnyTime:
         "for ratecontrol=delay: least sending rate, whatever others need"
         => |config| Some(config.min_rate().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_min_rate(rate)));
-    "queuetarget" None, Milliseconds ["ms"] "0 to 1000 ms", "0ms", Sender, AnyTime:
+    "queuetarget" COption::own(1_009),
+        Milliseconds ["ms"] numbers!(0, 1_000, "ms"), "0ms", Sender, AnyTime:
         "for ratecontrol=delay: longest queueing delay that this end causes alone; 0: an eighth of the round trip, 5 to 25 ms"
         => |config| Some(config.queue_target().into()),
         |config, value| value.milliseconds().map(|time| config.with_queue_target(time));
-    "playout" None, Milliseconds ["ms"] "0 to 65535 ms", "0ms", Both, BeforeConnecting:
+    "playout" COption::own(1_010),
+        Milliseconds ["ms"] numbers!(0, 65_535, "ms"), "0ms", Both, BeforeConnecting:
         "time from when a byte of a stream should arrive to its use; nothing is dropped for it; the larger value of both ends applies; 0: none"
         => |config| Some(config.playout().into()),
         |config, value| value.milliseconds().map(|time| config.with_playout(time));
-    "drifttracer" Some(37), Switch ["switch"] "switch", "on", Receiver, AnyTime:
+    "drifttracer" libsrt(37, CDefault::Bool(true), Takes::Range),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Receiver, AnyTime:
         "follow the drift of the peer's clock"
         => |config| Some(config.drift_tracer().into()),
         |config, value| value.switch().map(|on| Ok(config.with_drift_tracer(on)));
-    "pathupdate" None, Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+    "pathupdate" COption::own(1_013),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "follow a Punctual peer whose address changes"
         => |config| Some(config.path_update().into()),
         |config, value| value.switch().map(|on| Ok(config.with_path_update(on)));
-    "passphrase" Some(26), Text ["bytes"] "10 to 80 bytes", "none", Both, BeforeConnecting:
+    "passphrase" libsrt(26, CDefault::Text(""), Takes::Range),
+        Text ["bytes"] OptionRange::Form("10 to 80 bytes"), "none", Both, BeforeConnecting:
         "shared secret of both ends; without it, no encryption. Visible in the list of processes: better use passphrase-file or passphrase-env"
-        => |_| None, |config, value| value.text().map(|text| config.with_passphrase(text));
-    "pbkeylen" Some(27), Number ["bytes"] "0, 16, 24 or 32 bytes", "0", Both, BeforeConnecting:
+        => |_| None, |config, value| value.bytes().map(|text| config.with_passphrase(text));
+    "pbkeylen" libsrt(27, CDefault::Int(0), Takes::Range),
+        Number ["bytes"] OptionRange::Form("0, 16, 24 or 32 bytes"), "0", Both, BeforeConnecting:
         "length of the key; 0: as the peer requires, or 16"
         => |config| Some(count(config.key_length().map_or(0, KeyLength::bytes))), key_length;
-    "enforcedencryption" Some(53), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+    "enforcedencryption" libsrt(53, CDefault::Bool(true), Takes::Range),
+        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "refuse a peer without the same passphrase; otherwise drop packets that cannot be decrypted"
         => |config| Some(config.enforced_encryption().into()),
         |config, value| value.switch().map(|on| Ok(config.with_enforced_encryption(on)));
-    "cryptomode" Some(62), Text [""] "0 or auto, 1 or ctr, 2 or gcm", "0", Both, BeforeConnecting:
+    "cryptomode" libsrt(62, CDefault::Int(0), Takes::Range),
+        Text [""] OptionRange::Form("0 or auto, 1 or ctr, 2 or gcm"), "0", Both, BeforeConnecting:
         "the cipher: AES-CTR; or AES-GCM, which detects changed packets and which few peers support"
         => |config| Some(config.crypto_mode().into()), crypto_mode;
-    "kmrefreshrate" Some(51), Number ["packets"] "3 to 1073741824 packets", "16777216", Sender,
+    "kmrefreshrate" libsrt(51, CDefault::Int(0), Takes::Positive { zero: 0 }),
+        Number ["packets"] numbers!(3, 1_073_741_824, "packets"), "16777216", Sender,
         BeforeConnecting: "packets after which the sender uses a new key; 0 is the default"
         => |config| Some(i64::from(config.key_refresh_rate()).into()), key_refresh_rate;
-    "kmpreannounce" Some(52), Number ["packets"] "1 to 536870912 packets", "65536", Sender,
+    "kmpreannounce" libsrt(52, CDefault::Int(0), Takes::Positive { zero: 0 }),
+        Number ["packets"] numbers!(1, 536_870_912, "packets"), "65536", Sender,
         BeforeConnecting:
         "packets before a refresh at which the new key is announced; at most half of kmrefreshrate"
         => |config| Some(i64::from(config.key_pre_announce()).into()), key_pre_announce;
-    "minversion" Some(45), Number ["version"] "MAJOR.MINOR.PATCH, or 0xMMmmpp", "1.0.0", Both,
+    "minversion" libsrt(45, CDefault::Int(0x01_00_00), Takes::All),
+        Number ["version"] OptionRange::Numbers { least: 0, most: 0xFFFF_FFFF, text: "MAJOR.MINOR.PATCH, or 0xMMmmpp" }, "1.0.0", Both,
         BeforeConnecting: "oldest SRT version accepted at the peer"
         => |config| Some(i64::from(config.min_version()).into()),
         |config, value| value.number().map(|version| Ok(config.with_min_version(version)));
-    "groupconnect" Some(57), Switch ["switch"] "switch", "off", Listener, BeforeConnecting:
+    "groupconnect" libsrt(57, CDefault::Int(0), Takes::Range),
+        Switch ["switch"] OptionRange::Form("switch"), "off", Listener, BeforeConnecting:
         "accept links of groups, at all ports of the listener"
         => |config| Some(config.group_connect().into()),
         |config, value| value.switch().map(|on| Ok(config.with_group_connect(on)));
-    "groupminstabletimeo" Some(58), Milliseconds ["ms"] "60 to 65535 ms", "60ms", Sender,
+    "groupminstabletimeo" libsrt(58, CDefault::Int(60), Takes::Larger),
+        Milliseconds ["ms"] numbers!(60, 65_535, "ms"), "60ms", Sender,
         BeforeConnecting:
         "lower bound of the time without an answer after which a backup group uses another link"
         => |config| Some(config.group_min_stability().into()),

@@ -18,6 +18,8 @@ pub enum OptionValue {
     Share(f64),
     /// Text, or a word for a special value, such as `auto`.
     Text(String),
+    /// Bytes that need not be text.
+    Bytes(Vec<u8>),
 }
 
 impl OptionValue {
@@ -79,6 +81,15 @@ impl OptionValue {
         }
     }
 
+    /// The bytes of a text, or other bytes; `None` for another value.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Text(text) => Some(text.as_bytes()),
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// A text, or a number as text, for options whose values are words; `None` for another value.
     pub fn word(&self) -> Option<String> {
         match self {
@@ -98,6 +109,7 @@ impl fmt::Display for OptionValue {
             Self::Rate(rate) => rate.fmt(f),
             Self::Share(share) => write!(f, "{}%", share * 100.0),
             Self::Text(text) => f.write_str(text),
+            Self::Bytes(bytes) => f.write_str(&String::from_utf8_lossy(bytes)),
         }
     }
 }
@@ -107,6 +119,7 @@ impl fmt::Debug for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => write!(f, "text of {} bytes", text.len()),
+            Self::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
             other => write!(f, "{other}"),
         }
     }
