@@ -3,6 +3,7 @@
 mod circles;
 mod lengths;
 mod names;
+mod options;
 mod prose;
 mod structure;
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use punctual::{AppliesTo, OptionInfo, TypedOption};
+use punctual::{AppliesTo, OptionInfo};
 
 use crate::error::ValueError;
 
@@ -42,15 +42,25 @@ impl<T> Key<T> {
     /// The key of an option that the library describes.
     pub(crate) const fn described(
         info: &OptionInfo,
-        aliases: &'static [&'static str],
-        set: fn(&mut T, &str) -> Result<(), ValueError>,
+        set: fn(&mut T, &'static str, &str) -> Result<(), ValueError>,
     ) -> Self {
         Self {
             unit: info.unit,
             applies_to: Some(info.applies_to),
             default: Some(info.default),
-            ..Self::new(info.name, aliases, info.range.text(), info.effect, Effect::Set(set))
+            ..Self::new(
+                info.name,
+                info.aliases,
+                info.range.text(),
+                info.effect,
+                Effect::Option(set),
+            )
         }
+    }
+
+    /// Whether the key has an effect.
+    pub(crate) const fn works(&self) -> bool {
+        matches!(self.effect, Effect::Set(_) | Effect::Option(_))
     }
 
     /// The form of the value and the default, for the help and for errors.
@@ -65,28 +75,12 @@ impl<T> Key<T> {
     }
 }
 
-/// The description of the option with this name in a table of the library.
-///
-/// Panics if the table does not have it: that is an error of compilation in the table of keys.
-pub(crate) const fn described<T>(
-    table: &'static [TypedOption<T>],
-    name: &str,
-) -> &'static OptionInfo {
-    let mut index = 0;
-    while index < table.len() {
-        let info = &table[index].info;
-        if info.is_named(name) {
-            return info;
-        }
-        index += 1;
-    }
-    panic!("the table of options has no option of this name")
-}
-
 /// The effect of a key.
 pub(crate) enum Effect<T> {
     /// The key changes the target.
     Set(fn(&mut T, &str) -> Result<(), ValueError>),
+    /// The key changes the option of its name.
+    Option(fn(&mut T, &'static str, &str) -> Result<(), ValueError>),
     /// The key is refused, since its feature does not exist here; only values that do not need the
     /// feature are accepted.
     Refused { harmless: &'static [&'static str], reason: &'static str },

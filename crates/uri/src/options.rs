@@ -56,7 +56,7 @@ impl UriOption {
     fn of<T>(key: &Key<T>) -> Self {
         let (range, default) = parts(key);
         let (status, effect) = match key.effect {
-            Effect::Set(_) => (OptionStatus::Works, key.about),
+            Effect::Set(_) | Effect::Option(_) => (OptionStatus::Works, key.about),
             Effect::Ignored => (OptionStatus::Ignored, key.about),
             Effect::Refused { reason, .. } => (OptionStatus::Refused, reason),
         };

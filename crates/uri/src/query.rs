@@ -49,29 +49,29 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
         _ => value.to_owned(),
     };
     let (name, owned) = (name.to_owned(), shown);
-    match key.effect {
-        Effect::Set(set) => set(target, value).map_err(|fault| {
-            // With a wrong separator, a passphrase may be part of the value of another key.
-            let fault = match hides && !is_secret(key.name) {
-                true => {
-                    ValueError("it seems to contain a passphrase; `&` separates keys".to_owned())
-                }
-                false => fault,
-            };
-            let fault = match !hides && follows_separator(value) {
-                true => ValueError("`&` separates keys".to_owned()),
-                false => with_form(fault, &key.form()),
-            };
-            Problem::BadValue { key: name, value: owned, fault }
-        }),
+    let done = match key.effect {
+        Effect::Set(set) => set(target, value),
+        Effect::Option(set) => set(target, key.name, value),
         Effect::Refused { harmless, reason } => {
             if value.is_empty() || harmless.contains(&value.to_lowercase().as_str()) {
                 return Ok(());
             }
-            Err(Problem::NotHere { key: name, value: owned, reason })
+            return Err(Problem::NotHere { key: name, value: owned, reason });
         }
-        Effect::Ignored => Ok(()),
-    }
+        Effect::Ignored => return Ok(()),
+    };
+    done.map_err(|fault| {
+        // With a wrong separator, a passphrase may be part of the value of another key.
+        let fault = match hides && !is_secret(key.name) {
+            true => ValueError("it seems to contain a passphrase; `&` separates keys".to_owned()),
+            false => fault,
+        };
+        let fault = match !hides && follows_separator(value) {
+            true => ValueError("`&` separates keys".to_owned()),
+            false => with_form(fault, &key.form()),
+        };
+        Problem::BadValue { key: name, value: owned, fault }
+    })
 }
 
 /// Whether a value seems to contain another key, after a `;` or a `,`.

@@ -71,7 +71,7 @@ pub(crate) fn is_known(key: &str) -> bool {
     if has(crate::quic::QUIC_KEYS, key) {
         return true;
     }
-    has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key) || has(FILE_KEYS, key)
+    has(&SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key) || has(FILE_KEYS, key)
 }
 
 #[cfg(test)]

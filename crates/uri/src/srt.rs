@@ -72,9 +72,9 @@ impl SrtTarget {
         let is_of_quic = |key: &str| find(QUIC_KEYS, key).is_some();
         let [quic_parts, srt_parts] = parts.split_query(is_of_quic);
         if let Some((key, _)) =
-            srt_parts.query.iter().find(|(key, _)| find(SRT_KEYS, key).is_none())
+            srt_parts.query.iter().find(|(key, _)| find(&SRT_KEYS, key).is_none())
         {
-            let all = names(SRT_KEYS).chain(names(QUIC_KEYS));
+            let all = names(&SRT_KEYS).chain(names(QUIC_KEYS));
             return Err(parts.error(unknown_among(all, key)));
         }
         let mut keys = QuicKeys::default();
@@ -97,7 +97,7 @@ impl SrtTarget {
         let port = parts.required_port()?;
         let linger = Config::default().with_linger(DEFAULT_LINGER);
         let mut keys = SrtKeys { config: linger, ..SrtKeys::default() };
-        apply_query(SRT_KEYS, &parts.with_first(PRESETS), &mut keys)?;
+        apply_query(&SRT_KEYS, &parts.with_first(PRESETS), &mut keys)?;
         keys.config.check().map_err(|error| parts.error(error.into()))?;
         check_encryption(parts, &mut keys)?;
         let mode = match keys.mode {
@@ -214,7 +214,7 @@ impl SrtTarget {
 pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriError> {
     let error = |problem| UriError { uri: redacted(&format!("{key}={value}")), problem };
     let mut keys = SrtKeys { config, ..SrtKeys::default() };
-    apply_one(SRT_KEYS, key, value, &mut keys).map_err(error)?;
+    apply_one(&SRT_KEYS, key, value, &mut keys).map_err(error)?;
     let is_other = keys.mode.is_some()
         || keys.local_host.is_some()
         || keys.local_port.is_some()
@@ -246,7 +246,7 @@ fn check_encryption(parts: &Parts<'_>, keys: &mut SrtKeys) -> Result<(), UriErro
         keys.warnings.push(format!("`{name}` without a passphrase: the stream is not encrypted"));
     }
     let streamid = parts.query.iter().find(|(key, _)| is_stream_id(key));
-    if let Some(joined) = streamid.and_then(|(_, value)| joined(SRT_KEYS, value)) {
+    if let Some(joined) = streamid.and_then(|(_, value)| joined(&SRT_KEYS, value)) {
         keys.warnings.push(format!(
             "`{joined}` is part of the stream ID as it is written: `&` separates keys"
         ));

@@ -1,11 +1,12 @@
 //! Every key of an `srt://` URI: libsrt's options, and further keys of srt-live-transmit,
 //! srt-xtransmit and FFmpeg.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use punctual::{
-    AppliesTo, Bitrate, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionValue,
-    PORT_OPTIONS, PortConfig, Transmission,
+    AppliesTo, Bitrate, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionInfo, OptionKind,
+    OptionValue, PORT_OPTIONS, PortConfig, Transmission, TypedOption,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in, parse_share,
@@ -13,7 +14,7 @@ use punctual_units::{
 use zeroize::Zeroizing;
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key, described, number, switch};
+use crate::key::{Effect, Key, number, switch};
 use crate::place::split_host_port;
 
 /// The role of this end in the handshake.
@@ -61,130 +62,170 @@ macro_rules! key {
     (@whom) => { None };
 }
 
-/// An option of [`CONNECTION_OPTIONS`], whose value is read from text by a function, or that is set
-/// by a custom function. The default of URIs may differ from the library's.
-macro_rules! option {
-    ($name:literal $(| $alias:literal)* $(default $default:literal)?, $read:ident) => {
-        option!($name $(| $alias)* $(default $default)? => |keys, value| {
-            let read = $read(value)?;
-            warn_of_bytes(keys, $name, value, &read);
-            set_option(keys, $name, read)
-        })
-    };
-    ($name:literal $(| $alias:literal)* $(default $default:literal)? => $set:expr) => {
-        {
-            let key = Key::described(described(CONNECTION_OPTIONS, $name), &[$($alias),*], $set);
-            Key { $(default: Some($default),)? ..key }
+/// The keys of an `srt://` URI: the options of the library's tables, each with the keys that exist
+/// only in URIs and belong to it, and keys without an effect.
+pub(crate) static SRT_KEYS: LazyLock<Vec<Key<SrtKeys>>> = LazyLock::new(|| {
+    let of_connection = CONNECTION_OPTIONS.iter().map(|option| &option.info);
+    let of_port = PORT_OPTIONS.iter().map(|option| &option.info);
+    let own = |name| OWN_KEYS.into_iter().filter_map(move |(of, key)| (of == name).then_some(key));
+    let options = of_connection.chain(of_port);
+    let with_own = options.flat_map(|info| std::iter::once(key_of(info)).chain(own(info.name)));
+    own(ADDRESS).chain(with_own).chain(IGNORED).collect()
+});
+
+/// The key of an option. Defaults of URIs that differ from the library's stand here.
+fn key_of(info: &OptionInfo) -> Key<SrtKeys> {
+    let key = Key::described(info, set_by_name);
+    match info.name {
+        "linger" => Key { default: Some("3"), ..key },
+        "payloadsize" => Key { default: Some("1316, or --msgsize"), ..key },
+        _ => key,
+    }
+}
+
+/// Sets an option. Some values of URIs have warnings and hints of their own.
+fn set_by_name(keys: &mut SrtKeys, name: &'static str, value: &str) -> Done {
+    if let Some(option) = TypedOption::find(PORT_OPTIONS, name) {
+        let port_config = std::mem::take(&mut keys.port_config);
+        keys.port_config = option.set(port_config, &read(&option.info, value)?)?;
+        return Ok(());
+    }
+    let Some(option) = TypedOption::find(CONNECTION_OPTIONS, name) else { return Ok(()) };
+    let value = match name {
+        "latency" | "rcvlatency" | "peerlatency" => latency(keys, name, value)?.into(),
+        "messageapi" => return message_api(keys, value),
+        "passphrase" => {
+            warn_of_processes(keys, value);
+            return passphrase(keys, value.as_bytes());
         }
+        _ => read(&option.info, value).inspect(|read| warn_of_units(keys, name, value, read))?,
     };
+    keys.payload_size_given |= name == "payloadsize";
+    set(keys, |config| option.set(config, &value))
 }
 
-/// An option of [`PORT_OPTIONS`], whose value is read from text by a function.
-macro_rules! port_option {
-    ($name:literal $(| $alias:literal)*, $read:ident) => {
-        Key::described(described(PORT_OPTIONS, $name), &[$($alias),*], |keys, value| {
-            set_port_option(keys, $name, $read(value)?)
-        })
-    };
+/// Reads the value of an option, by its type and unit.
+fn read(info: &OptionInfo, value: &str) -> Read {
+    let unset = info.c.default.is_some_and(|default| default.is_minus_one());
+    match (info.kind, value) {
+        (OptionKind::Number | OptionKind::Rate, "auto") if info.default == "auto" => {
+            Ok(value.into())
+        }
+        (OptionKind::Rate, "unlimited") if unset => Ok(OptionValue::Number(-1)),
+        (OptionKind::Rate | OptionKind::Switch, "-1") if unset => Ok(OptionValue::Number(-1)),
+        (OptionKind::Number, "-1") if info.default == "auto" => Ok(OptionValue::Number(-1)),
+        (OptionKind::Milliseconds, "-1") if info.name == "snddropdelay" => {
+            Ok(OptionValue::Number(-1))
+        }
+        (OptionKind::Switch, _) => Ok(switch(value)?.into()),
+        (OptionKind::Milliseconds, _) => Ok(milliseconds(value)?.into()),
+        (OptionKind::Seconds, _) => Ok(parse_duration_in(value, Duration::from_secs(1))?.into()),
+        (OptionKind::Share, _) => Ok(parse_share(value)?.into()),
+        // As in libsrt, bare numbers are bytes per second.
+        (OptionKind::Rate, _) => {
+            Ok(parse_bitrate_in(value, Bitrate::from_bytes_per_sec(1))?.into())
+        }
+        (OptionKind::Number, _) => whole_number(info, value),
+        (OptionKind::Text, _) if info.unit.is_empty() => Ok(value.to_lowercase().as_str().into()),
+        (OptionKind::Text, _) => Ok(value.into()),
+    }
 }
 
-/// The keys of an `srt://` URI. The tables of options describe the keys of a connection and of a UDP
-/// port; a key that they do not have is a compile error.
-pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
-    key!("mode": "caller, listener or rendezvous; default: listener without a host, else caller",
+fn whole_number(info: &OptionInfo, value: &str) -> Read {
+    match info.unit {
+        _ if info.name == "pbkeylen" => key_length(value),
+        "bytes" => whole(parse_bytes_in(value, 1)?),
+        "version" => version(value),
+        "percent" => whole(number(value.trim_end_matches('%'), 0, u32::MAX)?),
+        "packets" if info.name == "fc" => whole(parse_count(value)?),
+        _ => whole(number(value, 0, u32::MAX)?),
+    }
+}
+
+/// The place of keys that belong to the address of this end.
+const ADDRESS: &str = "";
+
+/// The keys that exist only in URIs, each with the option that it follows in lists.
+const OWN_KEYS: [(&str, Key<SrtKeys>); 13] = [
+    (
+        ADDRESS,
+        key!("mode": "caller, listener or rendezvous; default: listener without a host, else caller",
         "role of this end; in a rendezvous both ends call (also: client, server)"
         ["text", Local] => Effect::Set(mode)),
-    key!("rendezvous": "switch; default off", "the same as mode=rendezvous" ["switch", Local]
+    ),
+    (
+        ADDRESS,
+        key!("rendezvous": "switch; default off", "the same as mode=rendezvous" ["switch", Local]
         => Effect::Set(rendezvous)),
-    key!("adapter" | "localaddress": "address; default: the system's choice", "the local address"
+    ),
+    (
+        ADDRESS,
+        key!("adapter" | "localaddress": "address; default: the system's choice", "the local address"
         ["text", Local] => Effect::Set(adapter)),
-    key!("port" | "localport": "1 to 65535; default: the system's choice",
+    ),
+    (
+        ADDRESS,
+        key!("port" | "localport": "1 to 65535; default: the system's choice",
         "the local port of a caller; default in a rendezvous: the other end's" ["", Caller]
         => Effect::Set(local_port)),
-    key!("bind": "ADDRESS[:PORT]; default: the system's choice", "the local address and port"
+    ),
+    (
+        ADDRESS,
+        key!("bind": "ADDRESS[:PORT]; default: the system's choice", "the local address and port"
         ["text", Local] => Effect::Set(bind)),
-    option!("latency" => |keys, value| { let latency = latency(keys, "latency", value)?;
-            set(keys, |config| config.with_latency(latency)) }),
-    key!("tsbpddelay": "0 to 65535000 us; default 120000us",
+    ),
+    (
+        "latency",
+        key!("tsbpddelay": "0 to 65535000 us; default 120000us",
         "FFmpeg's name for latency, in microseconds" ["us", Both]
         => Effect::Set(ffmpeg_latency)),
-    option!("rcvlatency" => |keys, value| { let latency = latency(keys, "rcvlatency", value)?;
-            set(keys, |config| config.with_receive_latency(latency)) }),
-    option!("peerlatency" => |keys, value| { let latency = latency(keys, "peerlatency", value)?;
-            set(keys, |config| config.with_peer_latency(latency)) }),
-    option!("streamid" | "srt_streamid", text),
-    option!("transtype", word),
-    option!("congestion" | "smoother", word),
-    option!("messageapi" => message_api),
-    key!("framing": "switch; default on",
+    ),
+    (
+        "messageapi",
+        key!("framing": "switch; default on",
         "for transtype=stream toward Punctual: keep the boundaries of messages, such as datagrams"
         ["switch", Both] => Effect::Set(framing)),
-    option!("conntimeo" | "connect_timeout", time_in_ms),
-    option!("peeridletimeo", time_in_ms),
-    key!("timeout": "1000 and up, or -1: no limit; default -1",
+    ),
+    (
+        "peeridletimeo",
+        key!("timeout": "1000 and up, or -1: no limit; default -1",
         "FFmpeg's limit of any wait: sets conntimeo and peeridletimeo" ["us", Both]
         => Effect::Set(ffmpeg_timeout)),
-    key!("listen_timeout": "1000 and up, or -1: no limit; default -1",
+    ),
+    (
+        "peeridletimeo",
+        key!("listen_timeout": "1000 and up, or -1: no limit; default -1",
         "FFmpeg's limit of the wait for a caller" ["us", Listener] => Effect::Set(listen_timeout)),
-    option!("linger" default "3", time_in_s),
-    option!("maxbw", rate_or_unlimited),
-    option!("inputbw", rate),
-    option!("mininputbw", rate),
-    option!("oheadbw" | "bandwidth-overhead-limit", percent),
-    option!("maxrexmitbw", retransmit_rate),
-    option!("payloadsize" | "payload_size" | "payload-size" | "pkt_size" default "1316, or --msgsize" => payload_size),
-    option!("mss", bytes),
-    option!("fc" | "ffs", packets),
-    option!("sndbuf", bytes_or_auto),
-    option!("rcvbuf", bytes_or_auto),
-    option!("tsbpdmode" | "tsbpd", on_or_off),
-    option!("tlpktdrop", on_or_off),
-    option!("snddropdelay" => |keys, value| {
-            let delay = if value == "-1" { None } else { Some(milliseconds(value)?) };
-            warn_of_micros(keys, "snddropdelay", value, delay.unwrap_or_default());
-            set(keys, |config| Ok(config.with_send_drop_delay(delay))) }),
-    option!("nakreport", on_or_off),
-    option!("lossmaxttl", whole_number),
-    option!("retransmitalgo", text),
-    option!("losstarget", share),
-    option!("packetfilter", text),
-    option!("ratecontrol", word),
-    option!("targetrate", rate),
-    option!("minrate", rate),
-    option!("queuetarget", time_in_ms),
-    option!("playout", time_in_ms),
-    option!("drifttracer", on_or_off),
-    option!("pathupdate", on_or_off),
-    option!("passphrase" => |keys, value| { warn_of_processes(keys, value);
-            passphrase(keys, value.as_bytes()) }),
-    key!("passphrase-file" | "passphrase_file": "path; default none",
+    ),
+    (
+        "passphrase",
+        key!("passphrase-file" | "passphrase_file": "path; default none",
         "a file that holds the passphrase" ["text", Both] => Effect::Set(passphrase_file)),
-    key!("passphrase-env" | "passphrase_env": "name; default none",
+    ),
+    (
+        "passphrase",
+        key!("passphrase-env" | "passphrase_env": "name; default none",
         "an environment variable that holds the passphrase" ["text", Both]
         => Effect::Set(passphrase_env)),
-    option!("pbkeylen" | "key-length", key_length),
-    option!("enforcedencryption" | "enforced_encryption", on_or_off),
-    option!("cryptomode", word),
-    option!("kmrefreshrate", whole_number),
-    option!("kmpreannounce", whole_number),
-    option!("minversion", version),
-    key!("grouptype": "broadcast, backup or balance; default none",
+    ),
+    (
+        "minversion",
+        key!("grouptype": "broadcast, backup or balance; default none",
         "with several caller URIs: one stream over all links; each message goes over all, over the best one, or over one in turn"
         ["text", Caller]
         => Effect::Set(group_kind)),
-    key!("weight": "0 to 65535; default 0", "the best link of a backup group has the highest weight"
+    ),
+    (
+        "minversion",
+        key!("weight": "0 to 65535; default 0", "the best link of a backup group has the highest weight"
         ["", Caller]
         => Effect::Set(|keys, value| {
             let weight = number(value, 0, u16::MAX.into())?;
             keep(&mut keys.weight, Ok(u16::try_from(weight).unwrap_or(u16::MAX))) })),
-    option!("groupconnect", on_or_off),
-    option!("groupminstabletimeo" | "groupstabtimeo", time_in_ms),
-    port_option!("udp_sndbuf" | "send_buffer_size", bytes),
-    port_option!("udp_rcvbuf" | "recv_buffer_size", bytes),
-    port_option!("ipttl" | "ttl", whole_number),
-    port_option!("iptos" | "tos", whole_number),
-    port_option!("ipv6only", on_or_off_or_unset),
-    port_option!("bindtodevice", text),
+    ),
+];
+
+const IGNORED: [Key<SrtKeys>; 12] = [
     key!("blocking": "", NON_BLOCKING => Effect::Ignored),
     key!("sndsyn": "", NON_BLOCKING => Effect::Ignored),
     key!("rcvsyn": "", NON_BLOCKING => Effect::Ignored),
@@ -333,8 +374,12 @@ fn warn_of_micros(keys: &mut SrtKeys, key: &str, value: &str, time: Duration) {
     }
 }
 
-/// Warns of a bare number of bytes per second that is less than any stream has.
-fn warn_of_bytes(keys: &mut SrtKeys, key: &str, value: &str, read: &OptionValue) {
+/// Warns of a bare number of bytes per second that is less than any stream has, and of a delay that
+/// more likely means microseconds.
+fn warn_of_units(keys: &mut SrtKeys, key: &str, value: &str, read: &OptionValue) {
+    if let ("snddropdelay", OptionValue::Time(delay)) = (key, read) {
+        return warn_of_micros(keys, key, value, *delay);
+    }
     let OptionValue::Rate(rate) = read else { return };
     if is_bare(value) && (1..1_000).contains(&rate.as_bytes_per_sec()) {
         keys.warnings.push(format!(
@@ -408,95 +453,7 @@ fn milliseconds(value: &str) -> Result<Duration, ValueError> {
     Ok(parse_duration_in(value, Duration::from_millis(1))?)
 }
 
-fn payload_size(keys: &mut SrtKeys, value: &str) -> Done {
-    let size = size(value)?;
-    keys.payload_size_given = true;
-    set(keys, |config| config.with_payload_size(size))
-}
-
-fn set_option(keys: &mut SrtKeys, name: &str, value: OptionValue) -> Done {
-    set(keys, |config| config.with_option(name, value))
-}
-
-fn set_port_option(keys: &mut SrtKeys, name: &str, value: OptionValue) -> Done {
-    keys.port_config = std::mem::take(&mut keys.port_config).with_option(name, value)?;
-    Ok(())
-}
-
 type Read = Result<OptionValue, ValueError>;
-
-fn text(value: &str) -> Read {
-    Ok(value.into())
-}
-
-fn word(value: &str) -> Read {
-    Ok(value.to_lowercase().as_str().into())
-}
-
-fn on_or_off(value: &str) -> Read {
-    Ok(switch(value)?.into())
-}
-
-fn on_or_off_or_unset(value: &str) -> Read {
-    match value {
-        "-1" => Ok(OptionValue::Number(-1)),
-        value => on_or_off(value),
-    }
-}
-
-fn time_in_ms(value: &str) -> Read {
-    Ok(milliseconds(value)?.into())
-}
-
-fn time_in_s(value: &str) -> Read {
-    Ok(parse_duration_in(value, Duration::from_secs(1))?.into())
-}
-
-fn share(value: &str) -> Read {
-    Ok(parse_share(value)?.into())
-}
-
-/// Reads a rate, whose bare numbers are bytes per second as in libsrt.
-fn rate(value: &str) -> Read {
-    Ok(parse_bitrate_in(value, Bitrate::from_bytes_per_sec(1))?.into())
-}
-
-fn rate_or_unlimited(value: &str) -> Read {
-    match value {
-        "-1" | "unlimited" => Ok(OptionValue::Number(-1)),
-        value => rate(value),
-    }
-}
-
-fn retransmit_rate(value: &str) -> Read {
-    match value {
-        "auto" => Ok(value.into()),
-        value => rate_or_unlimited(value),
-    }
-}
-
-fn bytes(value: &str) -> Read {
-    whole(parse_bytes_in(value, 1)?)
-}
-
-fn bytes_or_auto(value: &str) -> Read {
-    match value {
-        "auto" | "-1" => Ok("auto".into()),
-        value => bytes(value),
-    }
-}
-
-fn packets(value: &str) -> Read {
-    whole(parse_count(value)?)
-}
-
-fn whole_number(value: &str) -> Read {
-    whole(number(value, 0, u32::MAX)?)
-}
-
-fn percent(value: &str) -> Read {
-    whole_number(value.trim_end_matches('%'))
-}
 
 fn whole(number: impl Into<u64>) -> Read {
     Ok(OptionValue::Number(i64::try_from(number.into()).unwrap_or(i64::MAX)))
@@ -521,10 +478,6 @@ fn version(value: &str) -> Read {
         Ok(&[major, minor, patch]) => whole(u32::from_be_bytes([0, major, minor, patch])),
         _ => Err(form()),
     }
-}
-
-fn size(value: &str) -> Result<usize, ValueError> {
-    Ok(usize::try_from(parse_bytes_in(value, 1)?).unwrap_or(usize::MAX))
 }
 
 fn passphrase(keys: &mut SrtKeys, value: &[u8]) -> Done {

@@ -11,7 +11,7 @@ use crate::udp::UDP_KEYS;
 /// The help text: every form of URI, and every key with unit, range and default.
 pub fn topic() -> String {
     let mut text = INTRODUCTION.to_owned();
-    section(&mut text, "Keys of srt:// URIs", SRT_KEYS);
+    section(&mut text, "Keys of srt:// URIs", &SRT_KEYS);
     #[cfg(feature = "quic")]
     section(&mut text, "Further keys of srt+quic:// URIs", crate::quic::QUIC_KEYS);
     section(&mut text, "Keys of udp:// and rtp:// URIs", UDP_KEYS);
@@ -22,7 +22,7 @@ pub fn topic() -> String {
 
 fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     let _ = write!(text, "\n\n{title}:\n");
-    for key in keys.iter().filter(|key| matches!(key.effect, Effect::Set(_))) {
+    for key in keys.iter().filter(|key| key.works()) {
         let _ = write!(text, "\n  {:<14} {}\n      {}", key.name, value(key), key.about);
         if !key.aliases.is_empty() {
             let _ = write!(text, " (also called {})", key.aliases.join(", "));
@@ -116,7 +116,7 @@ mod tests {
         for name in SRT_KEYS.iter().map(|key| key.name).chain(UDP_KEYS.iter().map(|key| key.name)) {
             assert!(topic.contains(name), "{name} is missing");
         }
-        for key in SRT_KEYS.iter().filter(|key| matches!(key.effect, Effect::Set(_))) {
+        for key in SRT_KEYS.iter().filter(|key| key.works()) {
             assert!(!key.value.is_empty() && !key.about.is_empty(), "{}", key.name);
         }
     }

@@ -20,6 +20,7 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
             unit: "bytes",
             range: BUFFER,
             default: "2MiB",
+            aliases: &["send_buffer_size"],
             ..described(
                 "udp_sndbuf",
                 libsrt(8, CDefault::Int(65_536), Takes::All),
@@ -38,6 +39,7 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
             unit: "bytes",
             range: BUFFER,
             default: "8MiB",
+            aliases: &["recv_buffer_size"],
             ..described(
                 "udp_rcvbuf",
                 libsrt(9, CDefault::Int(12_288_000), Takes::All),
@@ -56,6 +58,7 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
             unit: "hops",
             range: OptionRange::Form("1 to 255"),
             default: SYSTEM,
+            aliases: &["ttl"],
             ..described(
                 "ipttl",
                 libsrt(29, CDefault::Int(-1), Takes::Range),
@@ -73,6 +76,7 @@ pub const PORT_OPTIONS: &[TypedOption<PortConfig>] = &[
         OptionInfo {
             range: OptionRange::Form("0 to 255, or 0xB8"),
             default: SYSTEM,
+            aliases: &["tos"],
             ..described(
                 "iptos",
                 libsrt(30, CDefault::Int(-1), Takes::All),
@@ -154,6 +158,7 @@ const fn described(
 ) -> OptionInfo {
     OptionInfo {
         name,
+        aliases: &[],
         c,
         kind,
         unit: "",

@@ -41,8 +41,8 @@ impl Defaults {
         &self.port
     }
 
-    /// The value that an option shows if it is one of our own, or if the user's default differs from
-    /// libsrt's.
+    /// The value that an option shows if it is one of our own, or if the user's default differs
+    /// from libsrt's.
     pub(crate) fn shown(&self, row: &Row) -> Option<Value> {
         let info = row.info?;
         let named = |it: &String| it == info.name || (it == "latency" && info.name == "rcvlatency");

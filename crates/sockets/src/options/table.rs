@@ -1,4 +1,4 @@
-//! The options of a socket: those of the library's tables, and those that only libsrt's calls have.
+//! The options of a socket: the rows of the library's tables, and options of libsrt's calls alone.
 
 use punctual::{
     CDefault, CONNECTION_OPTIONS, COption, OptionInfo, OptionPhase, PORT_OPTIONS, Takes,
@@ -182,6 +182,33 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), all);
+    }
+
+    /// The headers name each option with its number, and no other.
+    #[test]
+    fn the_headers_have_the_options_of_the_tables() {
+        let own = include_str!("../../../capi/include/srt/punctual.h");
+        let libsrt = include_str!("../../../capi/include/srt/srt_options.h");
+        let of_own = own.lines().filter_map(|line| {
+            let rest = line.strip_prefix("#define PUNCTUAL_SRTO_")?;
+            let (name, number) = rest.split_once(" ((SRT_SOCKOPT)")?;
+            Some((name.to_lowercase(), number.strip_suffix(')')?.parse::<i32>().ok()?))
+        });
+        let of_libsrt = libsrt.lines().filter_map(|line| {
+            let (name, rest) = line.trim().strip_prefix("SRTO_")?.split_once(" = ")?;
+            Some((name.to_lowercase(), rest.split_once(',')?.0.parse::<i32>().ok()?))
+        });
+        let mut declared: Vec<_> = of_own.chain(of_libsrt).map(|(name, it)| (it, name)).collect();
+        declared.retain(|(number, name)| name != "e_size" && *number != QUERY.0);
+        declared.sort_unstable();
+        let of_socket = ROWS.iter().map(|row| row.number.0);
+        let mut known: Vec<_> = infos().map(|info| (info.c.number, info.name.to_owned())).collect();
+        for number in of_socket {
+            let name = declared.iter().find(|(it, _)| *it == number).map(|(_, name)| name.clone());
+            known.push((number, name.unwrap_or_default()));
+        }
+        known.sort_unstable();
+        assert_eq!(declared, known);
     }
 
     #[test]

@@ -49,6 +49,13 @@ pub enum Takes {
     All,
 }
 
+impl CDefault {
+    /// Whether it is -1, which stands for no limit or no value.
+    pub const fn is_minus_one(self) -> bool {
+        matches!(self, Self::Int(-1) | Self::Long(-1))
+    }
+}
+
 impl COption {
     /// The least number of an option of our own.
     pub const OWN: i32 = 1_001;

@@ -24,6 +24,8 @@ use std::fmt::Debug;
 pub struct OptionInfo {
     /// The name, lower case: libsrt's without `SRTO_` where libsrt has the option.
     pub name: &'static str,
+    /// Other names in URIs, from FFmpeg, GStreamer and the SRT tools.
+    pub aliases: &'static [&'static str],
     /// The option in the C library.
     pub c: COption,
     /// The type of the values.

@@ -16,17 +16,19 @@ const fn libsrt(number: i32, default: CDefault, takes: Takes) -> COption {
 
 type Set = Option<Result<Config, ConfigError>>;
 
-/// Rows of the table: name and form in C, type, unit, range, default, the end at which it has an effect,
-/// the phase until which it can be set, its effect, and the functions that read and set it.
+/// Rows of the table: name, form in C, other names in URIs, type, unit, range, default, the end at
+/// which it has an effect, the phase until which it can be set, its effect, and the functions that
+/// read and set it.
 macro_rules! options {
     ($(
-        $name:literal $c:expr, $kind:ident [$unit:literal] $range:expr, $default:literal,
+        $name:literal $c:expr, $([$($alias:literal),*])? $kind:ident [$unit:literal] $range:expr, $default:literal,
         $applies_to:ident, $phase:ident: $effect:literal
         => $get:expr, $set:expr;
     )*) => {
         &[$( TypedOption::new(
             OptionInfo {
                 name: $name,
+                aliases: &[$($($alias),*)?],
                 c: $c,
                 kind: OptionKind::$kind,
                 unit: $unit,
@@ -60,7 +62,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.peer_latency().into()),
         |config, value| value.milliseconds().map(|time| config.with_peer_latency(time));
     "streamid" libsrt(46, CDefault::Text(""), Takes::Range),
-        Text ["text"] OptionRange::Form("at most 512 bytes"), "none", Caller, BeforeConnecting:
+        ["srt_streamid"] Text ["text"] OptionRange::Form("at most 512 bytes"), "none", Caller, BeforeConnecting:
         "text by which a caller names the stream to the listener"
         => |config| Some(config.stream_id().into()),
         |config, value| value.bytes().map(|id| config.with_stream_id(id.to_vec()));
@@ -70,7 +72,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
         transmission_type;
     "congestion" libsrt(47, CDefault::Text("live"), Takes::Range),
-        Text [""] OptionRange::Form("live or file"), "live", Both, BeforeConnecting:
+        ["smoother"] Text [""] OptionRange::Form("live or file"), "live", Both, BeforeConnecting:
         "congestion control"
         => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
         congestion;
@@ -79,7 +81,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "messages, or a stream of bytes"
         => |config| Some((config.transmission() != Transmission::Stream).into()), message_api;
     "conntimeo" libsrt(36, CDefault::Int(3_000), Takes::From(0)),
-        Milliseconds ["ms"] numbers!(1, 3_600_000, "ms"), "3000ms", Caller, BeforeConnecting:
+        ["connect_timeout"] Milliseconds ["ms"] numbers!(1, 3_600_000, "ms"), "3000ms", Caller, BeforeConnecting:
         "connect timeout"
         => |config| Some(config.connect_timeout().into()),
         |config, value| value.milliseconds().map(|time| config.with_connect_timeout(time));
@@ -108,7 +110,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.min_input_bandwidth().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_min_input_bandwidth(rate)));
     "oheadbw" libsrt(25, CDefault::Int(25), Takes::Range),
-        Number ["percent"] numbers!(5, 100, "percent"), "25", Sender, AnyTime:
+        ["bandwidth-overhead-limit"] Number ["percent"] numbers!(5, 100, "percent"), "25", Sender, AnyTime:
         "room for retransmissions above the input rate"
         => |config| Some(i64::from(config.overhead_bandwidth()).into()),
         |config, value| value.number().map(|percent| config.with_overhead_bandwidth(percent));
@@ -117,7 +119,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         AnyTime: "limit of retransmissions alone; auto: from the input rate if maxbw is set"
         => max_retransmit_bandwidth, with_max_retransmit_bandwidth;
     "payloadsize" libsrt(49, CDefault::Int(1_316), Takes::Positive { zero: 1_456 }),
-        Number ["bytes"] numbers!(1, 1_456, "bytes"), "1316", Sender, BeforeConnecting:
+        ["payload_size", "payload-size", "pkt_size"] Number ["bytes"] numbers!(1, 1_456, "bytes"), "1316", Sender, BeforeConnecting:
         "largest payload of a message"
         => |config| Some(count(config.payload_size())),
         |config, value| value.number().map(|size| config.with_payload_size(size));
@@ -127,7 +129,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(count(config.mss())),
         |config, value| value.number().map(|size| config.with_mss(size));
     "fc" libsrt(4, CDefault::Int(25_600), Takes::Larger),
-        Number ["packets"] numbers!(32, 1_048_576, "packets"), "131072", Receiver, BeforeConnecting:
+        ["ffs"] Number ["packets"] numbers!(32, 1_048_576, "packets"), "131072", Receiver, BeforeConnecting:
         "most packets in flight to the receiver"
         => |config| Some(count(config.flow_window())),
         |config, value| value.number().map(|packets| config.with_flow_window(packets));
@@ -142,7 +144,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(buffer(config.receive_buffer())),
         |config, value| buffer_size(value).map(|size| Ok(config.with_receive_buffer(size)));
     "tsbpdmode" libsrt(22, CDefault::Bool(true), Takes::Range),
-        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
+        ["tsbpd"] Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "deliver at origin time + latency; otherwise on arrival"
         => |config| Some(config.tsbpd().into()),
         |config, value| value.switch().map(|on| Ok(config.with_tsbpd(on)));
@@ -221,11 +223,11 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "shared secret of both ends; without it, no encryption. Visible in the list of processes: better use passphrase-file or passphrase-env"
         => |_| None, |config, value| value.bytes().map(|text| config.with_passphrase(text));
     "pbkeylen" libsrt(27, CDefault::Int(0), Takes::Range),
-        Number ["bytes"] OptionRange::Form("0, 16, 24 or 32 bytes"), "0", Both, BeforeConnecting:
+        ["key-length"] Number ["bytes"] OptionRange::Form("0, 16, 24 or 32 bytes"), "0", Both, BeforeConnecting:
         "length of the key; 0: as the peer requires, or 16"
         => |config| Some(count(config.key_length().map_or(0, KeyLength::bytes))), key_length;
     "enforcedencryption" libsrt(53, CDefault::Bool(true), Takes::Range),
-        Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
+        ["enforced_encryption"] Switch ["switch"] OptionRange::Form("switch"), "on", Both, BeforeConnecting:
         "refuse a peer without the same passphrase; otherwise drop packets that cannot be decrypted"
         => |config| Some(config.enforced_encryption().into()),
         |config, value| value.switch().map(|on| Ok(config.with_enforced_encryption(on)));
@@ -253,7 +255,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.group_connect().into()),
         |config, value| value.switch().map(|on| Ok(config.with_group_connect(on)));
     "groupminstabletimeo" libsrt(58, CDefault::Int(60), Takes::Larger),
-        Milliseconds ["ms"] numbers!(60, 65_535, "ms"), "60ms", Sender,
+        ["groupstabtimeo"] Milliseconds ["ms"] numbers!(60, 65_535, "ms"), "60ms", Sender,
         BeforeConnecting:
         "lower bound of the time without an answer after which a backup group uses another link"
         => |config| Some(config.group_min_stability().into()),
