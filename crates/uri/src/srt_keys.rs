@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use punctual::{
-    AppliesTo, Bitrate, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionInfo, OptionKind,
-    OptionValue, PORT_OPTIONS, PortConfig, Transmission, TypedOption,
+    AppliesTo, Bitrate, CDefault, CONNECTION_OPTIONS, Config, ConfigError, GroupKind, OptionInfo,
+    OptionKind, OptionValue, PORT_OPTIONS, PortConfig, Transmission, TypedOption,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in, parse_share,
@@ -106,7 +106,7 @@ fn set_by_name(keys: &mut SrtKeys, name: &'static str, value: &str) -> Done {
 
 /// Reads the value of an option, by its type and unit.
 fn read(info: &OptionInfo, value: &str) -> Read {
-    let unset = info.c.default.is_some_and(|default| default.is_minus_one());
+    let unset = info.c.default.is_some_and(CDefault::is_minus_one);
     match (info.kind, value) {
         (OptionKind::Number | OptionKind::Rate, "auto") if info.default == "auto" => {
             Ok(value.into())
