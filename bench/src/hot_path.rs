@@ -43,7 +43,8 @@ pub(crate) fn run(messages: u64, lose_each: u64) -> Result<()> {
             return Err(format!("{delivered} of {messages} messages were delivered").into());
         }
     }
-    let statistics = pair.sender.statistics(pair.now, pair.call).ok_or("the call is gone")?;
+    let connection = pair.sender.connections().get(pair.call).ok_or("the call is gone")?;
+    let statistics = connection.statistics(pair.now);
     pair.counts.acks = statistics.acks_received;
     println!("{}", serde_json::to_string(&pair.counts)?);
     Ok(())
@@ -73,7 +74,10 @@ impl Pair {
         receiver.listen(Some(Config::default()));
         let call = sender.connect(now, there(), Config::default())?;
         let mut accepted = None;
-        while accepted.is_none() || !sender.info(call).is_some_and(|info| info.connected) {
+        let is_connected = |caller: &Endpoint| {
+            caller.connections().get(call).is_some_and(|connection| connection.info().connected)
+        };
+        while accepted.is_none() || !is_connected(&sender) {
             now += TICK;
             sender.handle_timeout(now);
             exchange(now, here(), &mut sender, &mut receiver);
@@ -103,7 +107,9 @@ impl Pair {
     #[inline(never)]
     fn send_path(&mut self, due: u64) -> Result<()> {
         for _ in self.sent..due {
-            self.sender.send(self.now, self.call, self.payload.clone(), SendOptions::default())?;
+            let connection = self.sender.connection(self.now, self.call);
+            let mut connection = connection.ok_or("the call is gone")?;
+            connection.send(self.payload.clone(), SendOptions::default())?;
         }
         self.sent = due;
         let Self { now, sender, flying, .. } = self;
@@ -132,7 +138,9 @@ impl Pair {
             self.receiver.handle_timeout(self.now);
         }
         while self.receiver.poll_event().is_some() {}
-        while self.receiver.recv(self.now, self.accepted)?.is_some() {
+        let connection = self.receiver.connection(self.now, self.accepted);
+        let mut connection = connection.ok_or("the connection is gone")?;
+        while connection.recv()?.is_some() {
             self.counts.messages += 1;
         }
         Ok(())

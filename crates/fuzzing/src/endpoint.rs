@@ -83,7 +83,8 @@ impl World {
             caller.handle_timeout(START);
         }
         let connection = connection.expect("a perfect link");
-        let socket = listener.info(connection).expect("it is established").socket_id;
+        let socket =
+            listener.connections().get(connection).expect("it is established").info().socket_id;
         Self {
             now: START,
             endpoint: listener,
@@ -118,11 +119,12 @@ impl World {
                     input.next().filter(|&ms| ms > 0).map(|ms| Duration::from_millis(ms.into()));
                 let payload = vec![step; usize::from(input.u16() % 1_400)];
                 let options = SendOptions { ttl, ..SendOptions::default() };
-                let (now, id, mut payload) = (self.now, self.connection, Bytes::from(payload));
-                let taken = match self.endpoint.write(now, id, &mut payload) {
-                    Ok(_) => true,
-                    Err(_) => self.endpoint.send(now, id, payload, options).is_ok(),
-                };
+                let mut payload = Bytes::from(payload);
+                let connection = self.endpoint.connection(self.now, self.connection);
+                let taken = connection.is_some_and(|mut connection| {
+                    let written = connection.write(&mut payload).is_ok();
+                    written || connection.send(payload, options).is_ok()
+                });
                 self.taken += u32::from(taken);
             }
             9 => self.arrive_call(input),
@@ -216,7 +218,11 @@ impl World {
     /// The application does something.
     fn apply(&mut self, verb: u8) {
         match verb % 6 {
-            0 => while let Ok(Some(_)) = self.endpoint.recv(self.now, self.connection) {},
+            0 => {
+                if let Some(mut connection) = self.endpoint.connection(self.now, self.connection) {
+                    while let Ok(Some(_)) = connection.recv() {}
+                }
+            }
             1 => {
                 if let Some(id) = self.incoming.pop()
                     && let Ok(accepted) = self.endpoint.accept(self.now, id, None)
@@ -231,11 +237,15 @@ impl World {
             }
             3 => {
                 if let Some(id) = self.accepted.pop() {
-                    self.endpoint.release(self.now, id);
+                    self.endpoint.connection(self.now, id).expect("not released").release();
                 }
             }
-            4 if verb > 240 => self.endpoint.close(self.now, self.connection),
-            5 if verb > 240 => self.endpoint.release(self.now, self.connection),
+            4 | 5 if verb > 240 => {
+                let connection = self.endpoint.connection(self.now, self.connection);
+                if let Some(mut connection) = connection {
+                    if verb % 6 == 4 { connection.close() } else { connection.release() }
+                }
+            }
             _ => {}
         }
         self.owed += 2;
@@ -269,8 +279,9 @@ impl World {
         assert!(sent <= most, "{sent} datagrams at once");
         self.owed = 0;
         assert!(self.incoming.len() <= BACKLOG);
-        assert!(self.endpoint.connection_count() <= CONNECTIONS);
-        if let Some(statistics) = self.endpoint.statistics(self.now, self.connection) {
+        assert!(self.endpoint.connections().count() <= CONNECTIONS);
+        if let Some(connection) = self.endpoint.connections().get(self.connection) {
+            let statistics = connection.statistics(self.now);
             assert!(statistics.receive_buffer_packets as usize <= WINDOW);
             assert!(statistics.send_buffer_packets as usize <= WINDOW);
             assert!(statistics.flight_size as usize <= WINDOW);

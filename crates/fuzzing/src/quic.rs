@@ -141,7 +141,8 @@ impl World {
 
     /// Sends a packet of the connection with the borders of the number space in its fields.
     fn forge(&mut self, step: u8, input: &mut Input<'_>) {
-        let Some(info) = self.caller.info(self.call) else { return };
+        let Some(connection) = self.caller.connections().get(self.call) else { return };
+        let info = connection.info();
         let packet = match step & 3 {
             0 => forge::data(input, info.peer_socket_id, self.isn),
             _ => forge::control(input, info.peer_socket_id, self.isn),
@@ -224,20 +225,24 @@ impl World {
             }
         }
         for &id in &self.accepted {
-            while let Ok(Some(_)) = self.listener.srt().recv(self.now, id) {}
+            let connection = self.listener.srt().connection(self.now, id);
+            let mut connection = connection.expect("not released");
+            while let Ok(Some(_)) = connection.recv() {}
         }
     }
 
     fn check(&mut self) {
-        assert!(self.listener.srt().connection_count() <= CONNECTIONS);
+        assert!(self.listener.srt().connections().count() <= CONNECTIONS);
         assert!(self.listener.quic().connection_count() <= 2);
     }
 
     /// An honest caller gets through, and its message is delivered.
     fn serve_the_next_caller(mut self) {
         for &id in &self.accepted {
-            self.listener.srt().close(self.now, id);
-            self.listener.srt().release(self.now, id);
+            let connection = self.listener.srt().connection(self.now, id);
+            let mut connection = connection.expect("not released");
+            connection.close();
+            connection.release();
         }
         self.accepted.clear();
         // Callers that never completed their handshake are forgotten.
@@ -255,7 +260,9 @@ impl World {
                 if let SrtEvent::Srt(Srt::Connected(_)) = event {
                     let message = Bytes::from_static(PAYLOAD);
                     let options = SendOptions::default();
-                    caller.srt().send(self.now, id, message, options).expect("it is connected");
+                    let mut connection =
+                        caller.srt().connection(self.now, id).expect("not released");
+                    connection.send(message, options).expect("it is connected");
                     sent = true;
                 }
             }
@@ -296,7 +303,8 @@ impl World {
 
     fn has_delivered(&mut self) -> bool {
         let (now, srt) = (self.now, self.listener.srt());
-        let mut received = self.accepted.iter().filter_map(|&id| srt.recv(now, id).ok().flatten());
+        let mut received =
+            self.accepted.iter().filter_map(|&id| srt.connection(now, id)?.recv().ok().flatten());
         received.any(|message| message.payload == PAYLOAD)
     }
 }

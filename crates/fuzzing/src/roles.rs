@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_proto::{Endpoint, EndpointConfig, Event};
+use punctual_proto::{Attempt, Endpoint, EndpointConfig, Event};
 use punctual_testbed::settle;
 use punctual_units::Instant;
 
@@ -55,8 +55,8 @@ impl Dialogue {
                 drop(honest.connect(START, TESTED(), config()));
             }
             _ => {
-                drop(tested.rendezvous(START, HONEST(), config()));
-                drop(honest.rendezvous(START, TESTED(), config()));
+                drop(tested.connect(START, HONEST(), Attempt::rendezvous(config())));
+                drop(honest.connect(START, TESTED(), Attempt::rendezvous(config())));
             }
         }
         let mut dialogue = Self { now: START, tested, honest, said: Vec::new(), told: 0 };
@@ -128,7 +128,8 @@ impl Dialogue {
                 }
             }
         }
-        assert!(caller.info(call).is_some_and(|info| info.connected), "nobody is served any more");
+        let call = caller.connections().get(call).expect("not released");
+        assert!(call.info().connected, "nobody is served any more");
     }
 }
 
@@ -142,10 +143,14 @@ fn turn(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
         while let Some(event) = endpoint.poll_event() {
             match event {
                 Event::Incoming(incoming) => drop(endpoint.accept(now, incoming.id, None)),
-                Event::Readable(id) => while let Ok(Some(_)) = endpoint.recv(now, id) {},
+                Event::Readable(id) => {
+                    if let Some(mut connection) = endpoint.connection(now, id) {
+                        while let Ok(Some(_)) = connection.recv() {}
+                    }
+                }
                 Event::Closed(id, reason) => {
                     drop(reason.to_string());
-                    endpoint.release(now, id);
+                    endpoint.connection(now, id).expect("not released").release();
                 }
                 _ => {}
             }

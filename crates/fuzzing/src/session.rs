@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_proto::{Config, SendOptions, Transmission};
+use punctual_proto::{Attempt, Config, SendOptions, Transmission};
 use punctual_units::Instant;
 
 use self::end::{Datagram, End, byte_at, expect_the_stream, expect_what_was_sent};
@@ -67,7 +67,8 @@ impl Session {
             a.connection = a.endpoint.connect(START, b.address, of_a).ok();
         } else {
             let meet = |end: &mut End, remote, config: Config| {
-                end.connection = end.endpoint.rendezvous(START, remote, config).ok();
+                end.connection =
+                    end.endpoint.connect(START, remote, Attempt::rendezvous(config)).ok();
             };
             let addresses = (a.address, b.address);
             meet(a, addresses.1, of_a);
@@ -135,11 +136,12 @@ impl Session {
     fn send(&mut self, from: usize, first: u8, second: u8) {
         let end = &mut self.ends[from];
         let Some(id) = end.connection else { return };
+        let mut connection = end.endpoint.connection(self.now, id).expect("not released");
         if self.transmission == Transmission::Stream {
             let most = end.bytes_sent + 4 + usize::from(first) * 80;
             let mut data: Bytes = (end.bytes_sent..most).map(byte_at).collect();
             while !data.is_empty() {
-                let Ok(taken) = end.endpoint.write(self.now, id, &mut data) else { return };
+                let Ok(taken) = connection.write(&mut data) else { return };
                 end.bytes_sent += taken;
             }
             return;
@@ -151,7 +153,7 @@ impl Session {
         let ttl = (second > 200).then(|| Duration::from_millis(second.into()));
         let in_order = second & 64 == 0;
         let options = SendOptions { ttl, in_order, ..SendOptions::default() };
-        if end.endpoint.send(self.now, id, payload.clone(), options).is_ok() {
+        if connection.send(payload.clone(), options).is_ok() {
             if self.transmission == Transmission::Messages {
                 end.keeps_order &= in_order;
                 end.owed.extend(ttl.is_none().then_some(end.sent.len()));

@@ -30,7 +30,7 @@ pub enum Event {
     /// The caller has given up, or its time has run out, before it was accepted or rejected.
     IncomingGone(IncomingId),
     /// A connection by [`Endpoint::connect`](crate::Endpoint::connect) or
-    /// [`Endpoint::rendezvous`](crate::Endpoint::rendezvous) is established.
+    /// [`Attempt::rendezvous`](crate::Attempt::rendezvous) is established.
     Connected(ConnectionId),
     /// At least one message is due for delivery. The event is not repeated before `recv` has
     /// returned `None`.
@@ -48,7 +48,7 @@ pub enum Event {
     /// continues at that address, which is now [`ConnectionInfo::path`].
     PeerMoved(ConnectionId, PathId),
     /// The connection has ended, or the handshake has failed. Messages that were received before
-    /// may still be read; then call [`Endpoint::release`](crate::Endpoint::release).
+    /// may still be read; then call [`ConnectionGuard::release`](crate::ConnectionGuard::release).
     Closed(ConnectionId, CloseReason),
 }
 
@@ -74,7 +74,7 @@ pub struct Incoming {
 /// Whether a connection is readable, writable or broken.
 ///
 /// An event reports a change once; this state can be read at any time
-/// ([`Endpoint::readiness`](crate::Endpoint::readiness)).
+/// ([`Connection::readiness`](crate::Connection::readiness)).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Readiness {
     /// A message, or bytes of a stream, can be received now.

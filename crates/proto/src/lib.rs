@@ -43,9 +43,13 @@
 //!             quiet = false;
 //!             match event {
 //!                 Event::Incoming(incoming) => accepted = Some(from.accept(now, incoming.id, None)?),
-//!                 Event::Connected(id) => from.send(now, id, Bytes::from("on time"), SendOptions::default())?,
+//!                 Event::Connected(id) => {
+//!                     let mut connection = from.connection(now, id).expect("it is not released");
+//!                     connection.send(Bytes::from("on time"), SendOptions::default())?;
+//!                 }
 //!                 Event::Readable(id) => {
-//!                     if let Some(message) = from.recv(now, id)? {
+//!                     let mut connection = from.connection(now, id).expect("it is not released");
+//!                     if let Some(message) = connection.recv()? {
 //!                         break 'run message;
 //!                     }
 //!                 }
@@ -61,7 +65,7 @@
 //! };
 //! assert_eq!(message.payload, "on time");
 //! assert_eq!(message.due - message.origin, Duration::from_millis(120));
-//! # assert!(accepted.is_some() && caller.info(call).is_some_and(|info| info.connected));
+//! # assert!(accepted.is_some() && caller.connections().get(call).unwrap().info().connected);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -118,12 +122,15 @@ pub use config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakAlgorithm, NakTimer, RatePolicy,
     RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm,
 };
+pub use connection::Connection;
 pub use connection::recv::nak_policy::PerPacketNakTimers;
 pub use connection::send::deadline::Deadline;
 pub use connection::send::playout::GLITCH_TARGET;
 pub use connection::send::retransmit::{Aggressive, Efficient};
 pub use encryption::{CryptoMode, KeyState};
-pub use endpoint::{Endpoint, EndpointConfig, Shard, Transmit};
+pub use endpoint::{
+    Acceptance, Attempt, ConnectionGuard, Connections, Endpoint, EndpointConfig, Shard, Transmit,
+};
 pub use error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };
@@ -132,7 +139,7 @@ pub use factory::Factory;
 pub use framing::{Frame, FrameError, FrameReader, write_control_frame, write_frame};
 pub use group::{Group, GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms};
 pub use group_driver::{
-    DrainedLink, GroupDriver, LinkAccess, LinkEndpoints, LinkUpError, LocalEndpoints,
+    DrainedLink, GroupDriver, LinkAccess, LinkConnections, LinkUpError, LocalEndpoints,
 };
 pub use group_offer::{GroupKind, GroupOffer};
 pub use handshake::derivation::{DerivedKey, KeyDerivation};

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_io::{Alarm, UdpSocket, canonical};
-use punctual_proto::{
-    Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership, PathId,
-};
-use punctual_units::Instant;
+use punctual_proto::{Attempt, Config, Endpoint, EndpointConfig, Membership};
 
 use crate::config::{Carriage, PortConfig};
 use crate::driver::Driver;
@@ -49,7 +46,7 @@ pub(crate) fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Handle, 
 /// Begins a call to the listener at `remote`.
 pub(crate) fn connect(port: &Handle, remote: SocketAddr, config: Config) -> Result<Begun, Error> {
     config.check()?;
-    begin(port, remote, None, |endpoint, now, path| endpoint.connect(now, path, config))
+    begin(port, remote, None, config.into())
 }
 
 /// Begins a rendezvous with the end at `remote`.
@@ -60,7 +57,7 @@ pub(crate) fn rendezvous(
 ) -> Result<Begun, Error> {
     config.check()?;
     port.shared().lock().machine.check_rendezvous()?;
-    begin(port, remote, None, |endpoint, now, path| endpoint.rendezvous(now, path, config))
+    begin(port, remote, None, Attempt::rendezvous(config))
 }
 
 /// Begins a call for a link of a group.
@@ -71,9 +68,7 @@ pub(crate) fn connect_link(
     membership: &Membership,
     group: &Arc<GroupSignals>,
 ) -> Result<Begun, Error> {
-    begin(port, remote, Some(group), |endpoint, now, path| {
-        endpoint.connect_link(now, path, config, membership)
-    })
+    begin(port, remote, Some(group), Attempt::link(config, membership))
 }
 
 /// Begins a connection, perhaps as a link of a group.
@@ -81,14 +76,14 @@ fn begin(
     port: &Handle,
     remote: SocketAddr,
     group: Option<&Arc<GroupSignals>>,
-    begin: impl FnOnce(&mut Endpoint, Instant, PathId) -> Result<ConnectionId, ConnectError>,
+    attempt: Attempt<'_>,
 ) -> Result<Begun, Error> {
     let shared = port.shared();
     let remote = canonical(remote);
     shared.udp.check_family(remote)?;
     let (id, signals) = shared.call_and_wake(|state, now| {
         let path = state.machine.path_to(now, remote)?;
-        let id = begin(state.endpoint(), now, path)?;
+        let id = state.endpoint().connect(now, path, attempt)?;
         let signals = state.open(id, Phase::Connecting, remote);
         if let Some(group) = group {
             signals.join(group);

@@ -132,13 +132,9 @@ impl IncomingCall {
     fn answer_link_call(self, config: Option<Config>) -> Result<AcceptedLink, Error> {
         let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
         let Some(offer) = self.group() else { return Err(refused) };
-        let (listens, config) = {
-            let mut state = self.caller.port().lock();
-            (state.has_callers(), config.or_else(|| state.endpoint().listening().cloned()))
-        };
-        let Some(config) = config.filter(|_| listens) else {
-            return Err(Error::Accept(AcceptError::Gone));
-        };
+        let listening = self.caller.port().lock().listening().cloned();
+        let listening = listening.ok_or(Error::Accept(AcceptError::Gone))?;
+        let config = config.unwrap_or(listening);
         self.callers.admit(self.caller, &offer, config)
     }
 

@@ -6,10 +6,11 @@ use std::task::Waker;
 use std::time::Duration;
 
 use punctual_io::Datagram;
-use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, WakeUp};
+use punctual_proto::{CloseReason, Config, ConnectionGuard, ConnectionId, Endpoint, Event, WakeUp};
 use punctual_units::Instant;
 use rustc_hash::FxHashMap;
 
+use crate::error::Error;
 use crate::machine::Machine;
 use crate::memory::{self, ConnectionPeak};
 use crate::notice::Notice;
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) handles: usize,
     /// The listener, while there is one.
     callers: Option<Arc<dyn Callers>>,
+    /// The listener's options for accepted connections.
+    listening: Option<Config>,
     /// Orphaned connections that have ended and are to be released.
     releases: Vec<ConnectionId>,
     peak: ConnectionPeak,
@@ -79,6 +82,7 @@ impl State {
             connections: FxHashMap::default(),
             handles: 0,
             callers: None,
+            listening: None,
             releases: Vec::new(),
             peak: ConnectionPeak::default(),
             schedule: Schedule::new(coalesce),
@@ -90,6 +94,18 @@ impl State {
     /// The SRT endpoint, for the verbs of the application.
     pub(crate) const fn endpoint(&mut self) -> &mut Endpoint {
         self.machine.endpoint()
+    }
+
+    /// A connection, for its verbs.
+    pub(crate) fn connection(&mut self, now: Instant, id: ConnectionId) -> ConnectionGuard<'_> {
+        let connection = self.machine.endpoint().connection(now, id);
+        connection.expect("a connection is released only after its last socket is dropped")
+    }
+
+    /// A connection, for reading.
+    pub(crate) fn read(&mut self, id: ConnectionId) -> &punctual_proto::Connection {
+        let connection = self.machine.endpoint().connections().get(id);
+        connection.expect("a connection is released only after its last socket is dropped")
     }
 
     /// Sets the protocol's time to `now`, unless it is later already.
@@ -147,7 +163,7 @@ impl State {
     /// The peer's address of a connection: where its path leads, or led at the beginning if the
     /// path has ended.
     pub(crate) fn peer_addr(&mut self, id: ConnectionId) -> Option<SocketAddr> {
-        let path = self.endpoint().info(id).map(|info| info.path);
+        let path = self.endpoint().connections().get(id).map(|connection| connection.info().path);
         let present = path.and_then(|path| self.machine.remote(path));
         present.or_else(|| Some(self.connections.get(&id)?.remote))
     }
@@ -171,18 +187,33 @@ impl State {
         connection.orphaned = true;
         match connection.phase {
             Phase::Closed(_) => self.releases.push(id),
-            Phase::Connecting | Phase::Connected => self.machine.endpoint().close(now, id),
+            Phase::Connecting | Phase::Connected => self.connection(now, id).close(),
         }
     }
 
-    /// Sets the listener; `None` when it ends.
-    pub(crate) fn set_callers(&mut self, callers: Option<Arc<dyn Callers>>) {
-        self.callers = callers;
+    /// Begins to listen, with these options for accepted connections: `callers` hears of callers.
+    pub(crate) fn listen(
+        &mut self,
+        config: Config,
+        callers: Arc<dyn Callers>,
+    ) -> Result<(), Error> {
+        self.machine.listen(Some(config.clone()))?;
+        self.listening = Some(config);
+        self.callers = Some(callers);
+        Ok(())
     }
 
-    /// Whether there is a listener.
-    pub(crate) fn has_callers(&self) -> bool {
-        self.callers.is_some()
+    /// Stops listening.
+    pub(crate) fn stop_listening(&mut self) {
+        // Without an identity, which only listening needs, this cannot fail.
+        let _ = self.machine.listen(None);
+        self.listening = None;
+        self.callers = None;
+    }
+
+    /// The options of accepted connections, if there is a listener.
+    pub(crate) const fn listening(&self) -> Option<&Config> {
+        self.listening.as_ref()
     }
 
     /// Whether the driver has no work left.
@@ -252,7 +283,9 @@ impl State {
     pub(crate) fn release_orphans(&mut self, now: Instant) -> bool {
         let any = !self.releases.is_empty();
         for id in self.releases.drain(..) {
-            self.machine.endpoint().release(now, id);
+            if let Some(connection) = self.machine.endpoint().connection(now, id) {
+                connection.release();
+            }
             self.connections.remove(&id);
         }
         if any && self.peak.has_fallen(self.connections.len()) {

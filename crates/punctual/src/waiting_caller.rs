@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use punctual_proto::{
-    Config, GroupOffer, Incoming, IncomingId, KeyDerivation, Membership, RawStreamId, RejectReason,
+    Acceptance, Config, GroupOffer, Incoming, IncomingId, KeyDerivation, Membership, RawStreamId,
+    RejectReason,
 };
 
 use crate::error::Error;
@@ -112,8 +113,8 @@ impl WaitingCaller {
         self.answered = true;
         let shared = self.port.shared();
         let (id, signals) = shared.call_and_wake(|state, now| {
-            let config = Some(config.clone());
-            let id = state.endpoint().accept_link(now, self.incoming.id, config, membership)?;
+            let acceptance = Acceptance::link(Some(config.clone()), membership);
+            let id = state.endpoint().accept(now, self.incoming.id, acceptance)?;
             let signals = state.open(id, Phase::Connected, self.remote);
             signals.join(group);
             Ok::<_, Error>((id, signals))

@@ -333,7 +333,6 @@ impl SrtEndpoint {
         let path = Self::path(id);
         self.carriers.remove(&path);
         self.srt.lose_path(now, path, &reason.to_string());
-        self.srt.forget_path(path);
     }
 
     /// Notes when to look at a carrier; returns that time.

@@ -270,7 +270,12 @@ impl World {
     fn read(&mut self, side: Side) -> Option<Bytes> {
         let now = self.pair.now;
         let node = self.pair.node(side);
-        match node.endpoint.recv(node.local(now), node.connection?) {
+        match node
+            .endpoint
+            .connection(node.local(now), node.connection?)
+            .expect("not released")
+            .recv()
+        {
             Ok(message) => message.map(|message| message.payload),
             Err(RecvError::Closed(_)) => None,
             Err(error) => panic!("{error}"),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use punctual_proto::{Endpoint, EndpointConfig, Event, PathId, Statistics, WakeUp};
+use punctual_proto::{Connection, ConnectionId, Endpoint, EndpointConfig, Event, PathId, WakeUp};
 use punctual_units::Instant;
 #[cfg(feature = "quic")]
 use {
@@ -102,16 +102,12 @@ impl Machine {
         }
     }
 
-    /// The statistics of an SRT connection.
-    pub(crate) fn statistics(
-        &self,
-        now: Instant,
-        id: punctual_proto::ConnectionId,
-    ) -> Option<Statistics> {
+    /// An SRT connection, for reading.
+    pub(crate) fn connection(&self, id: ConnectionId) -> Option<&Connection> {
         match self {
-            Self::SrtOverUdp(endpoint) => endpoint.statistics(now, id),
+            Self::SrtOverUdp(endpoint) => endpoint.connections().get(id),
             #[cfg(feature = "quic")]
-            Self::SrtOverQuic(machine, _) => machine.as_srt().statistics(now, id),
+            Self::SrtOverQuic(machine, _) => machine.as_srt().connections().get(id),
             #[cfg(feature = "quic")]
             Self::Quic(_) => None,
         }
@@ -224,16 +220,6 @@ impl Machine {
             }
             #[cfg(feature = "quic")]
             Self::Quic(quic) => quic.endpoint.poll_transmit(now, max_segments, buffer).map(of_quic),
-        }
-    }
-
-    /// The path of an SRT connection.
-    #[cfg(feature = "quic")]
-    pub(crate) fn path_of(&self, id: punctual_proto::ConnectionId) -> Option<PathId> {
-        match self {
-            Self::SrtOverUdp(endpoint) => Some(endpoint.info(id)?.path),
-            Self::SrtOverQuic(machine, _) => Some(machine.as_srt().info(id)?.path),
-            Self::Quic(_) => None,
         }
     }
 

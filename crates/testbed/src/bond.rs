@@ -261,7 +261,8 @@ impl Bond {
     /// Statistics of a caller's link.
     pub fn link_statistics(&self, link: LinkId) -> Statistics {
         let (endpoint, id) = self.caller.members[&link];
-        self.caller.links.endpoints[endpoint].statistics(self.now, id).expect("a connection")
+        let connection = self.caller.links.endpoints[endpoint].connections().get(id);
+        connection.expect("a connection").statistics(self.now)
     }
 
     /// One of the ends.

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, Event, Group, GroupDriver, Incoming, LinkId, LinkUpError,
-    LocalEndpoints, Message, SendError, SendOptions,
+    Acceptance, Attempt, Config, ConnectionId, Endpoint, Event, Group, GroupDriver, Incoming,
+    LinkId, LinkUpError, LocalEndpoints, Message, SendError, SendOptions,
 };
 use punctual_units::Instant;
 
@@ -56,7 +56,8 @@ impl GroupEnd {
     ) -> Option<(LinkId, ConnectionId)> {
         let (driver, at) = self.parts(now);
         let link = driver.add_link(now, weight, |membership| {
-            let id = at.endpoints[place].connect_link(now, remote, config, membership);
+            let attempt = Attempt::link(config, membership);
+            let id = at.endpoints[place].connect(now, remote, attempt);
             id.map(|id| (place, id))
         });
         let link = link.ok()?;
@@ -74,7 +75,8 @@ impl GroupEnd {
         let weight = incoming.group?.weight;
         let (driver, at) = self.parts(now);
         let link = driver.add_link(now, weight, |membership| {
-            let id = at.endpoints[place].accept_link(now, incoming.id, None, membership);
+            let acceptance = Acceptance::link(None, membership);
+            let id = at.endpoints[place].accept(now, incoming.id, acceptance);
             id.map(|id| (place, id))
         });
         let link = link.ok()?;
@@ -102,8 +104,10 @@ impl GroupEnd {
         let link = self.link_of(place, id).ok_or(LinkUpError::NotEstablished)?;
         let (driver, mut at) = self.parts(now);
         let up = driver.link_up(&mut at, link);
-        if up.is_err() {
-            self.endpoints[place].close(now, id);
+        if up.is_err()
+            && let Some(mut connection) = self.endpoints[place].connection(now, id)
+        {
+            connection.close();
         }
         up
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig};
 use punctual_proto::{
-    CloseReason, ConnectionId, Endpoint, EndpointConfig, Event, Incoming, IncomingId, Message,
-    RejectReason,
+    CloseReason, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, Incoming,
+    IncomingId, Message, RejectReason,
 };
 use punctual_units::Instant;
 
@@ -88,6 +88,12 @@ impl Node {
         self.closed.get(&self.connection?)
     }
 
+    /// The connection that was called or accepted last, at this time of the world.
+    pub fn connection(&mut self, world: Instant) -> ConnectionGuard<'_> {
+        let (now, id) = (self.local(world), self.connection.expect("a connection"));
+        self.endpoint.connection(now, id).expect("not released")
+    }
+
     /// The instant on this node's clock.
     pub fn local(&self, world: Instant) -> Instant {
         let elapsed = i128::from((world - EPOCH).as_nanos() as u64);
@@ -157,7 +163,8 @@ impl Node {
     pub fn read(&mut self, world: Instant) {
         let Some(id) = self.connection.filter(|_| self.reads) else { return };
         let local = self.local(world);
-        while let Ok(Some(message)) = self.endpoint.recv(local, id) {
+        let Some(mut connection) = self.endpoint.connection(local, id) else { return };
+        while let Ok(Some(message)) = connection.recv() {
             self.received.push(Delivery { at: world, local, message });
         }
     }

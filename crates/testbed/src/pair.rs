@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{
-    Config, ConfigError, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, Readiness, SendError,
-    SendOptions, Statistics,
+    Attempt, Config, ConfigError, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, Readiness,
+    SendError, SendOptions, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 
@@ -169,8 +169,11 @@ impl Pair {
         let remote = self.node(side.other()).address;
         let node = self.node(side);
         let now = node.local(world);
-        node.connection =
-            Some(node.endpoint.rendezvous(now, remote, config).expect("nothing under way"));
+        node.connection = Some(
+            node.endpoint
+                .connect(now, remote, Attempt::rendezvous(config))
+                .expect("nothing under way"),
+        );
     }
 
     /// Begins a rendezvous at both ends, at the second `gap` after the first, and runs until it is
@@ -199,10 +202,7 @@ impl Pair {
         options: SendOptions,
     ) -> Result<(), SendError> {
         let world = self.now;
-        let node = self.node(side);
-        let now = node.local(world);
-        let id = node.connection.expect("a connection");
-        let sent = node.endpoint.send(now, id, payload.into(), options);
+        let sent = self.node(side).connection(world).send(payload.into(), options);
         self.exchange();
         sent
     }
@@ -210,10 +210,7 @@ impl Pair {
     /// Submits bytes of a stream at one end, as many as there is room for.
     pub fn write(&mut self, side: Side, data: &mut Bytes) -> Result<usize, SendError> {
         let world = self.now;
-        let node = self.node(side);
-        let now = node.local(world);
-        let id = node.connection.expect("a connection");
-        let taken = node.endpoint.write(now, id, data);
+        let taken = self.node(side).connection(world).write(data);
         self.exchange();
         taken
     }
@@ -227,7 +224,7 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// As [`Endpoint::send`].
+    /// As [`Connection::send`](punctual_proto::Connection::send).
     pub fn send_next_with(&mut self, side: Side, options: SendOptions) -> Result<(), SendError> {
         let number = self.node(side).sent.len() as u32;
         let sent = self.send(side, numbered(number), options);
@@ -268,27 +265,21 @@ impl Pair {
     /// Closes the connection at one end.
     pub fn close(&mut self, side: Side) {
         let world = self.now;
-        let node = self.node(side);
-        let now = node.local(world);
-        node.endpoint.close(now, node.connection.expect("a connection"));
+        self.node(side).connection(world).close();
         self.exchange();
     }
 
     /// Aborts the connection at one end.
     pub fn abort(&mut self, side: Side) {
         let world = self.now;
-        let node = self.node(side);
-        let now = node.local(world);
-        node.endpoint.abort(now, node.connection.expect("a connection"));
+        self.node(side).connection(world).abort();
         self.exchange();
     }
 
     /// Releases the ended connection at one end.
     pub fn release(&mut self, side: Side) {
         let world = self.now;
-        let node = self.node(side);
-        let now = node.local(world);
-        node.endpoint.release(now, node.connection.expect("a connection"));
+        self.node(side).connection(world).release();
         self.exchange();
     }
 
@@ -304,16 +295,14 @@ impl Pair {
     pub fn statistics(&mut self, side: Side) -> Statistics {
         let world = self.now;
         let node = self.node(side);
-        let id = node.connection.expect("a connection");
-        node.endpoint.statistics(node.local(world), id).expect("not released")
+        let now = node.local(world);
+        node.connection(world).statistics(now)
     }
 
     /// The calls that the application can make at one end without waiting.
     pub fn readiness(&mut self, side: Side) -> Readiness {
         let world = self.now;
-        let node = self.node(side);
-        let (now, id) = (node.local(world), node.connection.expect("a connection"));
-        node.endpoint.readiness(now, id).expect("not released")
+        self.node(side).connection(world).readiness()
     }
 
     /// Changes options of the connection at one end while it runs.
@@ -323,17 +312,15 @@ impl Pair {
         change: impl FnOnce(Config) -> Result<Config, ConfigError>,
     ) -> Result<(), ConfigError> {
         let world = self.now;
-        let node = self.node(side);
-        let (now, id) = (node.local(world), node.connection.expect("a connection"));
-        node.endpoint.configure(now, id, change)?;
+        self.node(side).connection(world).configure(change)?;
         self.exchange();
         Ok(())
     }
 
     /// The information about the connection at one end.
     pub fn info(&mut self, side: Side) -> ConnectionInfo {
-        let node = self.node(side);
-        node.endpoint.info(node.connection.expect("a connection")).expect("not released")
+        let world = self.now;
+        self.node(side).connection(world).info()
     }
 
     /// Replaces a link, from `side` to the other.

@@ -87,7 +87,7 @@ impl End {
     pub(super) fn close_link(&mut self, now: Instant, number: usize) {
         if let Some(&(endpoint, id)) = self.connections.get(number % self.connections.len().max(1))
         {
-            self.links.endpoints[endpoint].close(now, id);
+            self.links.endpoints[endpoint].connection(now, id).expect("not released").close();
         }
     }
 
@@ -165,16 +165,17 @@ impl End {
     pub(super) fn established(&self) -> Vec<(SocketId, SocketId)> {
         let is_up = |link| self.group().link_state(link).is_some_and(LinkState::is_up);
         let links = self.links.driver().links().filter(|&(link, _)| is_up(link));
-        let infos =
-            links.filter_map(|(_, &(endpoint, id))| self.links.endpoints[endpoint].info(id));
-        infos.map(|info| (info.socket_id, info.peer_socket_id)).collect()
+        let connections = links.filter_map(|(_, &(endpoint, id))| {
+            self.links.endpoints[endpoint].connections().get(id)
+        });
+        connections.map(|it| it.info()).map(|info| (info.socket_id, info.peer_socket_id)).collect()
     }
 
     /// One of the connections, chosen by `number`: the path of the peer's packets and their
     /// destination.
     pub(super) fn a_link(&self, number: usize) -> Option<(usize, SocketId)> {
         let &(endpoint, id) = self.connections.get(number % self.connections.len().max(1))?;
-        let info = self.links.endpoints[endpoint].info(id)?;
+        let info = self.links.endpoints[endpoint].connections().get(id)?.info();
         let path = (0..8).find(|&path| info.path == address(path)).unwrap_or(endpoint);
         Some((path, info.socket_id))
     }

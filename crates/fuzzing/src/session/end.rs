@@ -81,7 +81,7 @@ impl End {
     pub(super) fn close(&mut self, now: Instant) {
         if let Some(id) = self.connection {
             self.is_closed = true;
-            self.endpoint.close(now, id);
+            self.endpoint.connection(now, id).expect("not released").close();
         }
     }
 
@@ -109,7 +109,8 @@ impl End {
         });
         assert!(sent <= MOST_AT_ONCE, "{sent} datagrams at once");
         let Some(id) = self.connection else { return };
-        let Some(statistics) = self.endpoint.statistics(now, id) else { return };
+        let Some(connection) = self.endpoint.connections().get(id) else { return };
+        let statistics = connection.statistics(now);
         assert!(statistics.receive_buffer_packets as usize <= WINDOW);
         assert!(statistics.send_buffer_packets as usize <= WINDOW);
     }
@@ -127,7 +128,8 @@ impl End {
             Event::Connected(_) => self.is_connected = true,
             Event::Closed(..) => self.is_closed = true,
             Event::Readable(id) => {
-                while let Ok(Some(message)) = self.endpoint.recv(now, *id) {
+                let mut connection = self.endpoint.connection(now, *id).expect("not released");
+                while let Ok(Some(message)) = connection.recv() {
                     self.received.push(message.payload);
                 }
             }

@@ -78,7 +78,8 @@ impl End {
                 }
             }
             if let Some(id) = self.connection {
-                while let Ok(Some(received)) = self.endpoint.recv(now, id) {
+                let mut connection = self.endpoint.connection(now, id).expect("not released");
+                while let Ok(Some(received)) = connection.recv() {
                     message(&received.payload);
                 }
             }
@@ -161,23 +162,25 @@ pub(crate) fn probe(
 fn drive(brain: &mut Probe, end: &mut End, now: Instant) {
     let id = end.connection.expect("a connection");
     while let Some(message) = brain.poll_message(now) {
-        let _ = end.endpoint.send(now, id, message, SendOptions::default());
+        let mut connection = end.endpoint.connection(now, id).expect("not released");
+        let _ = connection.send(message, SendOptions::default());
     }
     if brain.wants_statistics(now)
-        && let Some(statistics) = end.endpoint.statistics(now, id)
+        && let Some(connection) = end.endpoint.connections().get(id)
     {
-        brain.observe(now, &statistics);
+        brain.observe(now, &connection.statistics(now));
     }
 }
 
 fn report(reporter: &mut Reporter, end: &mut End, now: Instant) {
     let id = end.connection.expect("a connection");
     if now >= reporter.poll_timeout()
-        && let Some(statistics) = end.endpoint.statistics(now, id)
+        && let Some(connection) = end.endpoint.connections().get(id)
     {
-        reporter.observe(now, &statistics);
+        reporter.observe(now, &connection.statistics(now));
     }
     if let Some(message) = reporter.poll_message(now) {
-        let _ = end.endpoint.send(now, id, message, SendOptions::default());
+        let mut connection = end.endpoint.connection(now, id).expect("not released");
+        let _ = connection.send(message, SendOptions::default());
     }
 }

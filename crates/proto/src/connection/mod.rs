@@ -17,9 +17,11 @@ pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
 mod signals;
+mod state;
 #[cfg(test)]
 mod testing;
 pub(crate) mod timer;
+pub(crate) mod turn;
 
 use std::time::Duration;
 
@@ -39,6 +41,8 @@ pub(crate) use self::lifetime::SILENCE_OF_THE_DEAD;
 use self::output::Output;
 use self::path_updates::PathUpdates;
 pub(crate) use self::signals::Signals;
+use self::state::State;
+use self::turn::{Turn, Unsettled};
 use crate::config::Config;
 use crate::encryption::KeyState;
 use crate::error::{CloseReason, ConfigError, PeerError, RecvError, SendError};
@@ -50,10 +54,15 @@ use crate::handshake::rendezvous::Rendezvous;
 use crate::handshake::{FinalHandshake, Negotiated, Step};
 use crate::path::{Path, PathProperties};
 use crate::statistics::Statistics;
+use crate::transmission::Transmission;
 
 /// One connection of an endpoint.
+///
+/// [`Endpoint::connection`](crate::Endpoint::connection) hands it out at a time, which is the time
+/// of the verbs here. Their consequences are dealt with when it is given back.
+/// [`Endpoint::connections`](crate::Endpoint::connections) shows it at any time.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     pub(crate) path: Path,
     pub(crate) socket_id: SocketId,
     /// The events for the application.
@@ -62,6 +71,8 @@ pub(crate) struct Connection {
     /// The start of the connection or of its group, from which timestamps count.
     start: Instant,
     state: State,
+    /// The turn that the application has, or had last.
+    turn: Turn,
     /// The group that the connection is a link of, if it is one.
     link: Option<GroupLink>,
     first_message: MsgNo,
@@ -69,13 +80,6 @@ pub(crate) struct Connection {
     ignored: u64,
     /// Datagrams that were too long for the path.
     pub(crate) oversized: u64,
-}
-
-#[derive(Debug)]
-enum State {
-    Handshaking(Box<Handshaking>),
-    Established(Box<Established>),
-    Failed(Box<Failed>),
 }
 
 /// The state that a link gets from its group.
@@ -145,6 +149,7 @@ impl Connection {
             config,
             start,
             state,
+            turn: Turn::default(),
             link: None,
             first_message: MsgNo::FIRST,
             ignored: 0,
@@ -152,12 +157,20 @@ impl Connection {
         }
     }
 
+    /// The application's turn begins.
+    pub(crate) const fn begin_turn(&mut self, turn: Turn) {
+        self.turn = turn;
+    }
+
+    /// The application's turn, which has ended.
+    pub(crate) const fn turn(&self) -> Turn {
+        self.turn
+    }
+
     /// Numbers messages from `first` on.
     pub(crate) fn count_messages_from(&mut self, first: MsgNo) {
         self.first_message = if first == MsgNo::CONTROL { MsgNo::FIRST } else { first };
-        if let State::Established(live) = &mut self.state {
-            live.count_messages_from(self.first_message);
-        }
+        self.count_from(self.first_message);
     }
 
     /// Takes in a data packet. Returns whether it may have moved a timer or needs an answer: most
@@ -183,7 +196,7 @@ impl Connection {
     /// A data packet arrived for which there is no memory.
     #[cold]
     pub(crate) fn ignore_data(&mut self, now: Instant) {
-        if let State::Established(live) = &mut self.state
+        if let Some(live) = self.state.established()
             && live.is_live()
         {
             live.ignore_data(now);
@@ -268,11 +281,11 @@ impl Connection {
         let early = calling.take_kept();
         let (path, own, config) = (&self.path, self.socket_id, &self.config);
         let mut live = Established::new(now, path, own, config, negotiated, final_handshake);
-        live.count_messages_from(self.first_message);
         if let Some(link) = self.link {
             link.apply_to(&mut live);
         }
         self.state = State::Established(Box::new(live));
+        self.count_from(self.first_message);
         self.signals.connected = true;
         for (header, payload) in early {
             self.handle_data(now, header, payload);
@@ -294,7 +307,7 @@ impl Connection {
 
     /// The peer repeats its conclusion: it did not get the response.
     pub(crate) fn repeat_response(&mut self, conclusion: &Handshake) {
-        if let State::Established(live) = &mut self.state {
+        if let Some(live) = self.state.established() {
             live.handle_handshake(conclusion);
         }
     }
@@ -314,11 +327,7 @@ impl Connection {
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        match &self.state {
-            State::Handshaking(calling) => Some(calling.next_timeout()),
-            State::Established(live) => live.next_timeout(),
-            State::Failed(_) => None,
-        }
+        self.state.next_timeout()
     }
 
     /// Whether a message is to be delivered at exactly this time.
@@ -350,113 +359,13 @@ impl Connection {
 
     /// Whether [`write_datagrams`](Self::write_datagrams) would write a packet now.
     pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
-        match &self.state {
-            State::Handshaking(calling) => calling.is_request_due(),
-            State::Established(live) => live.wants_to_write(now),
-            State::Failed(failed) => failed.is_refusal_due(),
-        }
-    }
-
-    /// Whether an ACK waits to be written.
-    pub(crate) fn ack_is_due(&self) -> bool {
-        matches!(&self.state, State::Established(live) if live.ack_is_due())
-    }
-
-    /// Takes a message for sending; [`schedule_after_send`](Self::schedule_after_send) follows
-    /// unless packets are written now.
-    pub(crate) fn send(
-        &mut self,
-        now: Instant,
-        payload: Bytes,
-        options: SendOptions,
-    ) -> Result<(), SendError> {
-        match &mut self.state {
-            State::Handshaking(_) => Err(SendError::NotConnected),
-            State::Failed(failed) => Err(SendError::Closed(failed.reason().clone())),
-            State::Established(live) => live.send(now, payload, options, &self.config),
-        }
-    }
-
-    /// Takes bytes of a stream for sending, otherwise as [`send`](Self::send).
-    pub(crate) fn write(&mut self, now: Instant, data: &mut Bytes) -> Result<usize, SendError> {
-        match &mut self.state {
-            State::Handshaking(_) => Err(SendError::NotConnected),
-            State::Failed(failed) => Err(SendError::Closed(failed.reason().clone())),
-            State::Established(live) => live.write(now, data, &self.config),
-        }
+        self.state.wants_to_write(now)
     }
 
     /// Sets the timers that a submitted message may change.
     pub(crate) fn schedule_after_send(&mut self, now: Instant) {
-        if let State::Established(live) = &mut self.state {
+        if let Some(live) = self.state.established() {
             live.schedule_after_send(now, &mut self.signals);
-        }
-    }
-
-    /// The next message, if it is due at `due_by`.
-    pub(crate) fn recv(
-        &mut self,
-        now: Instant,
-        due_by: Instant,
-    ) -> Result<Option<Message>, RecvError> {
-        match &mut self.state {
-            State::Handshaking(_) => Ok(None),
-            State::Failed(failed) => Err(RecvError::Closed(failed.reason().clone())),
-            State::Established(live) => live.recv(now, due_by),
-        }
-    }
-
-    /// Whether the application can read, send or only close; a message counts that is due at
-    /// `due_by`.
-    pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
-        match &mut self.state {
-            State::Handshaking(_) => Readiness::default(),
-            State::Failed(_) => Readiness { broken: true, ..Readiness::default() },
-            State::Established(live) => live.readiness(due_by),
-        }
-    }
-
-    /// Whether a packet can be submitted now; if not, an event will report it.
-    pub(crate) const fn await_room(&mut self) -> bool {
-        match &mut self.state {
-            State::Handshaking(_) | State::Failed(_) => false,
-            State::Established(live) => live.await_room(),
-        }
-    }
-
-    /// The numbers of the next message; `None` if the connection is not established.
-    pub(crate) const fn next_message(&self) -> Option<(SeqNo, MsgNo)> {
-        match &self.state {
-            State::Handshaking(_) | State::Failed(_) => None,
-            State::Established(live) => Some(live.next_message()),
-        }
-    }
-
-    /// The next message has this number.
-    pub(crate) const fn count_from(&mut self, msgno: MsgNo) {
-        if let State::Established(live) = &mut self.state {
-            live.count_from(msgno);
-        }
-    }
-
-    pub(crate) const fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// Takes over `config`, which may differ in options that can be changed at any time.
-    pub(crate) fn configure(&mut self, now: Instant, config: Config) -> Result<(), ConfigError> {
-        self.config.check_change(&config)?;
-        self.config = config;
-        if let State::Established(live) = &mut self.state {
-            live.configure(now, &self.config, &mut self.signals);
-        }
-        Ok(())
-    }
-
-    /// Reports an error of this end to the peer.
-    pub(crate) fn report_error(&mut self, error: PeerError) {
-        if let State::Established(live) = &mut self.state {
-            live.report_error(error);
         }
     }
 
@@ -475,10 +384,7 @@ impl Connection {
 
     /// The peer's paths and the time that an answer takes, if both ends support path updates.
     pub(crate) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Duration)> {
-        match &mut self.state {
-            State::Established(live) => live.path_updates(),
-            State::Handshaking(_) | State::Failed(_) => None,
-        }
+        self.state.established()?.path_updates()
     }
 
     /// The timestamp of a packet that is sent at `now`.
@@ -489,14 +395,14 @@ impl Connection {
     /// The path has other properties from now on.
     pub(crate) fn set_path_properties(&mut self, now: Instant, properties: PathProperties) {
         self.path.properties = properties;
-        if let State::Established(live) = &mut self.state {
+        if let Some(live) = self.state.established() {
             live.follow_path(now, &self.config, &self.path, &mut self.signals);
         }
     }
 
     /// The peer has proved that it is reached by `path` now.
     pub(crate) fn move_to(&mut self, now: Instant, path: Path) {
-        let State::Established(live) = &mut self.state else { return };
+        let Some(live) = self.state.established() else { return };
         live.note_move(now, self.path.id);
         self.path = path;
         self.signals.moved = true;
@@ -510,74 +416,14 @@ impl Connection {
         let drift = membership.timebase.as_ref().map_or(0, |timebase| timebase.drift);
         let link = GroupLink { drift, balances: membership.balances() };
         self.link = Some(link);
-        if let State::Established(live) = &mut self.state {
+        if let Some(live) = self.state.established() {
             link.apply_to(live);
-        }
-    }
-
-    /// The messages that arrived for a balancing group.
-    pub(crate) fn take_bypassed(&mut self) -> Vec<Message> {
-        match &mut self.state {
-            State::Established(live) => live.link().take_bypassed(),
-            State::Handshaking(_) | State::Failed(_) => Vec::new(),
-        }
-    }
-
-    /// The lost packets that the group sends again over any link.
-    pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
-        match &mut self.state {
-            State::Established(live) => live.link().take_returned(),
-            State::Handshaking(_) | State::Failed(_) => Vec::new(),
-        }
-    }
-
-    /// The terms of an established link.
-    pub(crate) fn link_terms(&self) -> Option<LinkTerms> {
-        match &self.state {
-            State::Established(live) => live.link_terms(&self.path),
-            State::Handshaking(_) | State::Failed(_) => None,
-        }
-    }
-
-    /// The status of an established link.
-    pub(crate) fn link_status(&self) -> Option<LinkStatus> {
-        match &self.state {
-            State::Established(live) => Some(live.link_status()),
-            State::Handshaking(_) | State::Failed(_) => None,
-        }
-    }
-
-    /// Carries out an action of the group.
-    pub(crate) fn apply(&mut self, now: Instant, action: LinkAction) -> Result<(), SendError> {
-        match &mut self.state {
-            State::Established(live) => live.link().apply(now, action, &mut self.signals),
-            State::Handshaking(_) | State::Failed(_) => Err(SendError::NotConnected),
-        }
-    }
-
-    /// Closes the connection; buffered messages may go out for the configured linger.
-    pub(crate) fn close(&mut self, now: Instant) {
-        match &mut self.state {
-            State::Handshaking(_) => self.give_up(CloseReason::Local),
-            State::Established(live) => {
-                live.close(now, now + self.config.linger(), &mut self.signals);
-            }
-            State::Failed(_) => {}
-        }
-    }
-
-    /// Closes the connection at once; buffered messages are not waited for.
-    pub(crate) fn abort(&mut self, now: Instant) {
-        match &mut self.state {
-            State::Handshaking(_) => self.give_up(CloseReason::Local),
-            State::Established(live) => live.abort(now, &mut self.signals),
-            State::Failed(_) => {}
         }
     }
 
     /// Ends an established connection without a packet to the peer.
     pub(crate) fn abandon(&mut self, reason: CloseReason) {
-        if let State::Established(live) = &mut self.state {
+        if let Some(live) = self.state.established() {
             live.abandon(reason, &mut self.signals);
         }
     }
@@ -593,11 +439,7 @@ impl Connection {
 
     /// Whether the connection has ended or failed.
     pub(crate) fn has_ended(&self) -> bool {
-        match &self.state {
-            State::Handshaking(_) => false,
-            State::Established(live) => !live.is_live(),
-            State::Failed(_) => true,
-        }
+        self.state.has_ended()
     }
 
     /// The last packet of a connection that is released: a refusal, or a SHUTDOWN if it was not
@@ -614,7 +456,192 @@ impl Connection {
         Some(datagram)
     }
 
-    pub(crate) fn info(&self) -> ConnectionInfo {
+    // The verbs of the application.
+
+    /// Takes a message for sending.
+    ///
+    /// # Errors
+    ///
+    /// The connection is not established, the message is too large, the buffer is full, or the peer
+    /// has reported an error.
+    pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
+        let now = self.turn.now();
+        let live = self.state.sendable()?;
+        let packet = live.packet_payload();
+        let taken = if payload.len() <= packet && !payload.is_empty() {
+            live.sender().submit(now, payload, options)
+        } else {
+            let max = live.max_message(&self.config);
+            if payload.is_empty() || payload.len() > max {
+                return Err(SendError::Size { size: payload.len(), max });
+            }
+            live.sender().submit_parts(now, payload, packet, options)
+        };
+        if !taken {
+            return Err(SendError::Full);
+        }
+        live.note_submitted(now);
+        self.turn.leave(Unsettled::SUBMITTED);
+        Ok(())
+    }
+
+    /// Takes bytes of a stream for sending from the front of `data`, as far as there is room, and
+    /// returns their number. For connections whose [`Transmission`] is `Stream`.
+    ///
+    /// # Errors
+    ///
+    /// The connection is not established or carries messages, the buffer is full, or the peer has
+    /// reported an error.
+    pub fn write(&mut self, data: &mut Bytes) -> Result<usize, SendError> {
+        let now = self.turn.now();
+        let live = self.state.sendable()?;
+        if self.config.transmission() != Transmission::Stream {
+            return Err(SendError::NoStream);
+        }
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let packet = live.packet_payload();
+        match live.sender().submit_stream(now, data, packet) {
+            0 => Err(SendError::Full),
+            taken => {
+                live.note_submitted(now);
+                self.turn.leave(Unsettled::SUBMITTED);
+                Ok(taken)
+            }
+        }
+    }
+
+    /// The next message that is due, if any; the next bytes of a stream, in pieces of packets.
+    /// After a close, received messages can still be read.
+    ///
+    /// # Errors
+    ///
+    /// The connection is closed and everything received has been read.
+    pub fn recv(&mut self) -> Result<Option<Message>, RecvError> {
+        let live = match &mut self.state {
+            State::Handshaking(_) => return Ok(None),
+            State::Failed(failed) => return Err(RecvError::Closed(failed.reason().clone())),
+            State::Established(live) => live,
+        };
+        let now = self.turn.now();
+        match live.receiver().recv(now, self.turn.due_by()) {
+            Ok(message) => {
+                if live.note_read() {
+                    self.turn.leave(Unsettled::ACK);
+                }
+                Ok(Some(message))
+            }
+            Err(next) => {
+                self.turn.leave(Unsettled::DELIVERY);
+                live.note_unread(now, next).map(|()| None)
+            }
+        }
+    }
+
+    /// Whether the connection is readable, writable or broken now.
+    pub fn readiness(&mut self) -> Readiness {
+        match &mut self.state {
+            State::Handshaking(_) => Readiness::default(),
+            State::Failed(_) => Readiness { broken: true, ..Readiness::default() },
+            State::Established(live) => Readiness {
+                readable: live.receiver().next_delivery().is_due(self.turn.due_by()),
+                writable: live.has_room(),
+                broken: !live.is_live(),
+            },
+        }
+    }
+
+    /// Whether a packet can be submitted now. If not,
+    /// [`Event::Writable`](crate::Event::Writable) follows when there is room.
+    pub fn await_room(&mut self) -> bool {
+        let Some(live) = self.state.established() else { return false };
+        let has_room = live.has_room();
+        if !has_room {
+            live.sender().await_room();
+        }
+        has_room
+    }
+
+    /// The numbers that the next message gets: the sequence number of its first packet, and its
+    /// message number. `None` if the connection is not established.
+    pub fn next_message(&self) -> Option<(SeqNo, MsgNo)> {
+        match &self.state {
+            State::Handshaking(_) | State::Failed(_) => None,
+            State::Established(live) => Some(live.as_sender().next_message()),
+        }
+    }
+
+    /// Gives the next message of an established connection this message number; those after it
+    /// count from there.
+    pub fn count_from(&mut self, msgno: MsgNo) {
+        if let Some(live) = self.state.established() {
+            live.sender().count_from(msgno);
+        }
+    }
+
+    /// The options of the connection.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Changes options: `change` gets the options and returns them with other values, which take
+    /// effect at once.
+    ///
+    /// # Errors
+    ///
+    /// `change` failed, or changed an option that can only be set before connecting
+    /// ([`OptionPhase`](crate::OptionPhase)). Then no option is changed.
+    pub fn configure(
+        &mut self,
+        change: impl FnOnce(Config) -> Result<Config, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let config = change(self.config.clone())?;
+        self.config.check_change(&config)?;
+        self.config = config;
+        if let Some(live) = self.state.established() {
+            live.follow_options(self.turn.now(), &self.config, &mut self.signals);
+        }
+        self.turn.leave(Unsettled::ANYTHING);
+        Ok(())
+    }
+
+    /// Reports an error to the peer by a PEERERROR packet, such as a full disk: the peer's next
+    /// send call fails, or the one that waits. The connection stays open. In live mode no packet is
+    /// sent. The packet may be lost and is not repeated, so that an application that gives up must
+    /// close the connection as well.
+    pub fn tell_error(&mut self, error: PeerError) {
+        if let Some(live) = self.state.established() {
+            live.report_error(error);
+            self.turn.leave(Unsettled::ANYTHING);
+        }
+    }
+
+    /// Closes the connection: buffered messages may go out for the configured linger, then SHUTDOWN
+    /// is sent and [`Event::Closed`](crate::Event::Closed) follows. Received messages can still be
+    /// read.
+    pub fn close(&mut self) {
+        self.turn.leave(Unsettled::ANYTHING);
+        let (now, until) = (self.turn.now(), self.turn.now() + self.config.linger());
+        match self.state.established() {
+            Some(live) => live.close_by(now, until, &mut self.signals),
+            None => self.give_up(CloseReason::Local),
+        }
+    }
+
+    /// Closes the connection at once by SHUTDOWN: buffered messages are not sent, even if a linger
+    /// is configured. Also ends a [`close`](Self::close) that lingers. Received messages can still
+    /// be read.
+    pub fn abort(&mut self) {
+        self.turn.leave(Unsettled::ANYTHING);
+        match self.state.established() {
+            Some(live) => live.close_now(self.turn.now(), &mut self.signals),
+            None => self.give_up(CloseReason::Local),
+        }
+    }
+
+    /// The terms of the connection.
+    pub fn info(&self) -> ConnectionInfo {
         let mut info = ConnectionInfo {
             path: self.path.id,
             socket_id: self.socket_id,
@@ -647,7 +674,8 @@ impl Connection {
         if self.config.passphrase().is_some() { KeyState::Securing } else { KeyState::Unsecured }
     }
 
-    pub(crate) fn statistics(&self, now: Instant) -> Statistics {
+    /// A snapshot of the statistics at `now`.
+    pub fn statistics(&self, now: Instant) -> Statistics {
         let mut statistics = Statistics {
             elapsed: now - self.start,
             mss: u32::try_from(self.config.mss()).unwrap_or(u32::MAX),
@@ -659,6 +687,46 @@ impl Connection {
             live.fill_statistics(now, &mut statistics);
         }
         statistics
+    }
+
+    // The verbs of a group that the connection is a link of.
+
+    /// The terms of a link; `None` before it is established, and for a connection without group.
+    pub fn link_terms(&self) -> Option<LinkTerms> {
+        let State::Established(live) = &self.state else { return None };
+        live.link_terms(&self.path)
+    }
+
+    /// The status of a link; `None` before it is established.
+    pub fn link_status(&self) -> Option<LinkStatus> {
+        let State::Established(live) = &self.state else { return None };
+        Some(live.link_status())
+    }
+
+    /// The messages that arrived over a link of a balancing group, due or not, for
+    /// [`Group::handle_message`](crate::Group::handle_message); none for any other link. Read
+    /// messages of such a link by [`recv`](Self::recv) as well, which makes room in its buffer:
+    /// those are empty.
+    pub fn take_link_messages(&mut self) -> Vec<Message> {
+        self.state.established().map(|live| live.receiver().take_bypassed()).unwrap_or_default()
+    }
+
+    /// The packets of a link of a balancing group that were reported lost and given up since the
+    /// last call, for [`Group::handle_losses`](crate::Group::handle_losses).
+    pub fn take_link_losses(&mut self) -> Vec<SeqNo> {
+        self.state.established().map(|live| live.sender().take_returned()).unwrap_or_default()
+    }
+
+    /// Carries out an action of the group. A message for which there is no room is not sent by this
+    /// link.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or the link is not established.
+    pub fn apply(&mut self, action: LinkAction) -> Result<(), SendError> {
+        let live = self.state.established().ok_or(SendError::NotConnected)?;
+        self.turn.leave(Unsettled::ANYTHING);
+        live.link().apply(self.turn.now(), action, &mut self.signals)
     }
 }
 

@@ -7,14 +7,13 @@
 //! their messages and the time, and carries out its [`LinkAction`]s at the endpoints that hold the
 //! links.
 //!
-//! - [`Endpoint::connect_link`](crate::Endpoint::connect_link) and
-//!   [`Endpoint::accept_link`](crate::Endpoint::accept_link) make a connection a link, by a
-//!   [`Membership`] that the group writes.
-//! - [`Endpoint::link_terms`](crate::Endpoint::link_terms) returns the terms of a new link, for
+//! - [`Attempt::link`](crate::Attempt::link) and [`Acceptance::link`](crate::Acceptance::link) make
+//!   a connection a link, by a [`Membership`] that the group writes.
+//! - [`Connection::link_terms`](crate::Connection::link_terms) returns the terms of a new link, for
 //!   [`Group::link_up`].
-//! - [`Endpoint::link_status`](crate::Endpoint::link_status) returns the status of a link, for
+//! - [`Connection::link_status`](crate::Connection::link_status) returns the status of a link, for
 //!   [`Group::update`].
-//! - [`Endpoint::apply`](crate::Endpoint::apply) carries out an action.
+//! - [`Connection::apply`](crate::Connection::apply) carries out an action.
 //!
 //! All links of a group share the sequence numbers, the message numbers, the start of the
 //! timestamps and the time base of the first link, so that a message is due at the same instant on

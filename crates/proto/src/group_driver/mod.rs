@@ -7,6 +7,7 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::RejectReason;
 
+use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::error::SendError;
 use crate::event::{Message, Readiness, SendOptions};
@@ -15,26 +16,26 @@ use crate::group_offer::GroupKind;
 use crate::handshake::membership::Membership;
 use crate::ids::ConnectionId;
 
-/// Gives a [`GroupDriver`] access to the endpoints that hold its links.
-pub trait LinkEndpoints {
+/// Gives a [`GroupDriver`] access to the connections of its links.
+pub trait LinkConnections {
     /// Identifies the connection of one link. The driver keeps one for each link.
     type Link;
 
     /// The time, by the clock that all endpoints of the group share.
     fn now(&self) -> Instant;
 
-    /// Calls `work` once, with the endpoint that holds `link`, its time and the link's connection.
-    /// `access` indicates whether the endpoint may have datagrams to transmit or events to deliver
+    /// Calls `work` once, with the connection of `link`; `None` if it was released. `access`
+    /// indicates whether its endpoint may have datagrams to transmit or events to deliver
     /// afterwards.
-    fn with_endpoint<R>(
+    fn with_connection<R>(
         &mut self,
         link: &Self::Link,
         access: LinkAccess,
-        work: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
-    ) -> R;
+        work: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R>;
 }
 
-/// The purpose for which a [`GroupDriver`] calls an endpoint.
+/// The purpose for which a [`GroupDriver`] uses a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkAccess {
     /// Reads a state. The endpoint has nothing new to do.
@@ -48,7 +49,7 @@ pub enum LinkAccess {
 }
 
 /// Drives a [`Group`]: passes it the status of its links and received messages, and carries out its
-/// actions. It has no socket and no clock; the endpoints come from a [`LinkEndpoints`].
+/// actions. It has no socket and no clock; the connections come from a [`LinkConnections`].
 ///
 /// - A link is made by [`add_link`](Self::add_link). It carries the stream from
 ///   [`link_up`](Self::link_up) until [`link_ended`](Self::link_ended).
@@ -170,60 +171,62 @@ impl<L> GroupDriver<L> {
     /// See [`LinkUpError`]. The caller has to close the connection.
     pub fn link_up(
         &mut self,
-        endpoints: &mut impl LinkEndpoints<Link = L>,
+        connections: &mut impl LinkConnections<Link = L>,
         id: LinkId,
     ) -> Result<(), LinkUpError> {
         let terms = self.links.get(&id).and_then(|link| {
-            endpoints.with_endpoint(link, LinkAccess::Query, |at, _, id| at.link_terms(id))
+            connections
+                .with_connection(link, LinkAccess::Query, |connection| connection.link_terms())
         });
-        let terms = terms.ok_or(LinkUpError::NotEstablished)?;
-        let up = self.group.link_up(endpoints.now(), id, &terms);
-        self.carry_out(endpoints);
+        let terms = terms.flatten().ok_or(LinkUpError::NotEstablished)?;
+        let up = self.group.link_up(connections.now(), id, &terms);
+        self.carry_out(connections);
         up.map_err(LinkUpError::OtherGroup)
     }
 
     /// Notes that the connection of a link has ended, or that its handshake has failed. Messages
     /// that the link received before are still delivered.
-    pub fn link_ended(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>, id: LinkId) {
-        self.group.link_down(endpoints.now(), id);
+    pub fn link_ended(&mut self, connections: &mut impl LinkConnections<Link = L>, id: LinkId) {
+        self.group.link_down(connections.now(), id);
+        let now = connections.now();
         let left = self.links.get(&id).and_then(|link| {
-            endpoints.with_endpoint(link, LinkAccess::Query, |at, now, id| at.statistics(now, id))
+            connections.with_connection(link, LinkAccess::Query, |it| it.statistics(now))
         });
         if left.is_none_or(|left| left.receive_buffer_packets == 0) {
-            self.drain(endpoints.now(), id);
+            self.drain(connections.now(), id);
         }
-        self.carry_out(endpoints);
+        self.carry_out(connections);
     }
 
     /// Removes a link, established or not. Messages that it has not delivered are lost. The caller
     /// has to close its connection.
     pub fn remove_link(
         &mut self,
-        endpoints: &mut impl LinkEndpoints<Link = L>,
+        connections: &mut impl LinkConnections<Link = L>,
         id: LinkId,
     ) -> Option<L> {
         let link = self.links.remove(&id);
-        self.group.remove_link(endpoints.now(), id);
-        self.carry_out(endpoints);
+        self.group.remove_link(connections.now(), id);
+        self.carry_out(connections);
         link
     }
 
     /// Ends the stream: the group takes no more messages. The links stay open while the group may
     /// have to send a message over another link, at most until `until`. Then they are closed, each
     /// with the linger of its connection, or at once if the time is over.
-    pub fn close(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>, until: Instant) {
+    pub fn close(&mut self, connections: &mut impl LinkConnections<Link = L>, until: Instant) {
         self.closing = match self.closing {
             GroupClosing::No => GroupClosing::Until(until),
             GroupClosing::Until(before) => GroupClosing::Until(before.min(until)),
             GroupClosing::Done => {
                 // The links may still be waiting for the peer to play the end of the stream.
-                if endpoints.now() >= until {
-                    self.close_links(endpoints, false);
+                if connections.now() >= until {
+                    self.close_links(connections, false);
                 }
                 GroupClosing::Done
             }
         };
-        self.update(endpoints);
+        self.update(connections);
     }
 
     /// Whether [`close`](Self::close) has closed the links: the group has nothing left to do.
@@ -233,16 +236,17 @@ impl<L> GroupDriver<L> {
 
     /// Passes the status of the links to the group, lets it do what is due, and carries out its
     /// actions.
-    pub fn update(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
-        let now = endpoints.now();
+    pub fn update(&mut self, connections: &mut impl LinkConnections<Link = L>) {
+        let now = connections.now();
         let Self { group, links, .. } = self;
         let balances = group.kind() == GroupKind::Balance;
         let mut all = Vec::with_capacity(links.len());
         for (&id, link) in &*links {
-            let (status, lost) = endpoints.with_endpoint(link, LinkAccess::Query, |at, _, id| {
-                let lost = if balances { at.take_link_losses(id) } else { Vec::new() };
-                (at.link_status(id), lost)
+            let report = connections.with_connection(link, LinkAccess::Query, |connection| {
+                let lost = if balances { connection.take_link_losses() } else { Vec::new() };
+                (connection.link_status(), lost)
             });
+            let Some((status, lost)) = report else { continue };
             all.extend(status.map(|status| (id, status)));
             group.handle_losses(now, id, lost);
         }
@@ -250,26 +254,26 @@ impl<L> GroupDriver<L> {
             group.update(id, status);
         }
         group.handle_timeout(now);
-        self.carry_out(endpoints);
-        self.advance_closing(endpoints);
+        self.carry_out(connections);
+        self.advance_closing(connections);
     }
 
     /// Closes the links if the stream is to end, and the group has nothing left to send over
     /// another link or the time is over.
-    fn advance_closing(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
+    fn advance_closing(&mut self, connections: &mut impl LinkConnections<Link = L>) {
         let GroupClosing::Until(until) = self.closing else { return };
-        let in_time = endpoints.now() < until;
+        let in_time = connections.now() < until;
         if in_time && !self.group.is_flushed() {
             return;
         }
         self.closing = GroupClosing::Done;
-        self.close_links(endpoints, in_time);
+        self.close_links(connections, in_time);
     }
 
-    fn close_links(&self, endpoints: &mut impl LinkEndpoints<Link = L>, in_good_order: bool) {
+    fn close_links(&self, connections: &mut impl LinkConnections<Link = L>, in_good_order: bool) {
         for link in self.links.values() {
-            endpoints.with_endpoint(link, LinkAccess::Control, |at, now, id| {
-                if in_good_order { at.close(now, id) } else { at.abort(now, id) }
+            connections.with_connection(link, LinkAccess::Control, |connection| {
+                if in_good_order { connection.close() } else { connection.abort() }
             });
         }
     }
@@ -281,32 +285,32 @@ impl<L> GroupDriver<L> {
     /// As [`Group::send`]; [`SendError::NotConnected`] after [`close`](Self::close).
     pub fn send(
         &mut self,
-        endpoints: &mut impl LinkEndpoints<Link = L>,
+        connections: &mut impl LinkConnections<Link = L>,
         payload: Bytes,
         options: SendOptions,
     ) -> Result<(), SendError> {
         if !matches!(self.closing, GroupClosing::No) {
             return Err(SendError::NotConnected);
         }
-        self.update(endpoints);
-        let sent = self.group.send(endpoints.now(), payload, options);
-        self.carry_out(endpoints);
+        self.update(connections);
+        let sent = self.group.send(connections.now(), payload, options);
+        self.carry_out(connections);
         sent
     }
 
     /// The next message of the stream that is due; `None` if none is.
-    pub fn recv(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> Option<Message> {
-        if self.collect_due(endpoints) { self.group.recv(self.collected) } else { None }
+    pub fn recv(&mut self, connections: &mut impl LinkConnections<Link = L>) -> Option<Message> {
+        if self.collect_due(connections) { self.group.recv(self.collected) } else { None }
     }
 
     /// Whether the group is readable, writable or broken now. May be called at any time.
     ///
     /// The group is writable while a link that carries the stream has room. It is broken when links
     /// were established and none is any more; messages that they received may still be readable.
-    pub fn readiness(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> Readiness {
-        self.update(endpoints);
+    pub fn readiness(&mut self, connections: &mut impl LinkConnections<Link = L>) -> Readiness {
+        self.update(connections);
         Readiness {
-            readable: self.collect_due(endpoints),
+            readable: self.collect_due(connections),
             writable: self.group.has_room(),
             broken: self.group.peer_group().is_some() && !self.group.is_up(),
         }
@@ -314,7 +318,7 @@ impl<L> GroupDriver<L> {
 
     /// Hands messages that are due on the links to the group, until it has one that is due. Returns
     /// whether it has one.
-    fn collect_due(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> bool {
+    fn collect_due(&mut self, connections: &mut impl LinkConnections<Link = L>) -> bool {
         let mut is_complete = false;
         loop {
             if self.group.next_delivery().is_some_and(|due| due <= self.collected) {
@@ -326,8 +330,8 @@ impl<L> GroupDriver<L> {
             // A message that becomes due during a round waits for the next round, since a link that
             // was polled earlier in the round may hold a message that precedes it. No further event
             // announces such a message, so the rounds end only with one that finds nothing.
-            self.collected = endpoints.now();
-            is_complete = !self.collect(endpoints);
+            self.collected = connections.now();
+            is_complete = !self.collect(connections);
         }
     }
 
@@ -353,7 +357,7 @@ impl<L> GroupDriver<L> {
         self.group.poll_timeout().into_iter().chain(close).min()
     }
 
-    fn carry_out(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
+    fn carry_out(&mut self, connections: &mut impl LinkConnections<Link = L>) {
         while let Some((id, action)) = self.group.poll_action() {
             let Some(link) = self.links.get(&id) else { continue };
             let access = match action {
@@ -363,27 +367,29 @@ impl<L> GroupDriver<L> {
             // A full link, or one that has just ended, misses the message. Its next status informs
             // the group.
             let _missed =
-                endpoints.with_endpoint(link, access, |at, now, id| at.apply(now, id, action));
+                connections.with_connection(link, access, |connection| connection.apply(action));
         }
     }
 
     /// Hands all messages that are due on the links to the group. Returns whether there were any.
-    fn collect(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> bool {
+    fn collect(&mut self, connections: &mut impl LinkConnections<Link = L>) -> bool {
         let Self { group, links, .. } = self;
         let balances = group.kind() == GroupKind::Balance;
         let mut found = false;
         let mut drained = Vec::new();
         for (&id, link) in &*links {
             let messages = if balances {
-                endpoints
-                    .with_endpoint(link, LinkAccess::Receive, |at, _, id| at.take_link_messages(id))
+                let take = Connection::take_link_messages;
+                connections.with_connection(link, LinkAccess::Receive, take).unwrap_or_default()
             } else {
                 Vec::new()
             };
             found |= !messages.is_empty();
             messages.into_iter().for_each(|message| group.handle_message(message));
             loop {
-                match endpoints.with_endpoint(link, LinkAccess::Receive, Endpoint::recv) {
+                let received =
+                    connections.with_connection(link, LinkAccess::Receive, Connection::recv);
+                match received.unwrap_or(Ok(None)) {
                     // `take_link_messages` has already handed it to the group.
                     Ok(Some(_)) if balances => {}
                     Ok(Some(message)) => {
@@ -404,9 +410,9 @@ impl<L> GroupDriver<L> {
         }
         if !drained.is_empty() {
             for id in drained {
-                self.drain(endpoints.now(), id);
+                self.drain(connections.now(), id);
             }
-            self.carry_out(endpoints);
+            self.carry_out(connections);
         }
         found
     }
@@ -431,7 +437,7 @@ pub struct LocalEndpoints<'a> {
     pub endpoints: &'a mut [Endpoint],
 }
 
-impl LinkEndpoints for LocalEndpoints<'_> {
+impl LinkConnections for LocalEndpoints<'_> {
     /// The index of the endpoint, and the connection there.
     type Link = (usize, ConnectionId);
 
@@ -439,13 +445,13 @@ impl LinkEndpoints for LocalEndpoints<'_> {
         self.now
     }
 
-    fn with_endpoint<R>(
+    fn with_connection<R>(
         &mut self,
         &(index, id): &Self::Link,
         _access: LinkAccess,
-        work: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
-    ) -> R {
-        work(&mut self.endpoints[index], self.now, id)
+        work: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R> {
+        Some(work(&mut *self.endpoints[index].connection(self.now, id)?))
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::{BufferSize, Config};
-use crate::endpoint::EndpointConfig;
+use crate::endpoint::{Acceptance, Attempt, EndpointConfig};
 use crate::event::Event;
 
 const START: Instant = Instant::from_millis(10_000);
@@ -55,7 +55,7 @@ impl End {
                 let weight = incoming.group.expect("only links call").weight;
                 let endpoint = &mut endpoints.endpoints[path];
                 let link = driver.add_link(now, weight, |membership| {
-                    let id = endpoint.accept_link(now, incoming.id, None, membership);
+                    let id = endpoint.accept(now, incoming.id, Acceptance::link(None, membership));
                     id.map(|id| (path, id))
                 });
                 driver.link_up(&mut endpoints, link.expect("it fits")).expect("of this group");
@@ -105,7 +105,7 @@ impl Ends {
             let endpoint = &mut caller.endpoints[path];
             let link = caller.driver.add_link(START, weight, |membership| {
                 let to = address(1, path);
-                let id = endpoint.connect_link(START, to, config.clone(), membership);
+                let id = endpoint.connect(START, to, Attempt::link(config.clone(), membership));
                 id.map(|id| (path, id))
             });
             link.expect("a callable address");
@@ -160,7 +160,7 @@ impl Ends {
     fn close(&mut self, path: usize) {
         let (_, id) = self.ends[0].driver.links().find(|(_, link)| link.0 == path).expect("a link");
         let id = id.1;
-        self.ends[0].endpoints[path].close(self.now, id);
+        self.ends[0].endpoints[path].connection(self.now, id).expect("not released").close();
     }
 }
 
@@ -253,7 +253,9 @@ fn a_link_does_not_come_up_before_its_connection_is_established() {
     let mut end = End::new(GroupKind::Broadcast, 1);
     let endpoint = &mut end.endpoints[0];
     let link = end.driver.add_link(START, 0, |membership| {
-        endpoint.connect_link(START, address(1, 0), config(), membership).map(|id| (0, id))
+        endpoint
+            .connect(START, address(1, 0), Attempt::link(config(), membership))
+            .map(|id| (0, id))
     });
     let link = link.expect("a callable address");
     let (driver, mut endpoints) = end.parts(START);

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions, SeqNo};
+use punctual_proto::{
+    Config, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions, SeqNo,
+};
 use punctual_units::Instant;
 use punctual_wire::{
     Control, ControlPacket, DataHeader, KeyFlag, MsgNo, Packet, Position, SocketId, Timestamp,
@@ -37,7 +39,10 @@ impl Bed {
         victim.listen(Some(config.clone()));
         let call = peer.connect(now, there(), config.clone()).expect("an address");
         let (mut id, mut conclusion) = (None, Vec::new());
-        while id.is_none() || !peer.info(call).is_some_and(|info| info.connected) {
+        let is_connected = |peer: &Endpoint| {
+            peer.connections().get(call).is_some_and(|connection| connection.info().connected)
+        };
+        while id.is_none() || !is_connected(&peer) {
             now += Duration::from_millis(1);
             peer.handle_timeout(now);
             for datagram in taken_from(&mut peer, now) {
@@ -55,7 +60,7 @@ impl Bed {
         }
         let id = id.expect("a caller");
         let mut bed = Self {
-            dest: victim.info(id).expect("a connection").socket_id,
+            dest: victim.connections().get(id).expect("a connection").info().socket_id,
             victim,
             id,
             next: SeqNo::new(0),
@@ -71,10 +76,16 @@ impl Bed {
         bed
     }
 
+    fn connection(&mut self) -> ConnectionGuard<'_> {
+        self.victim.connection(self.now, self.id).expect("not released")
+    }
+
     fn learn_numbers(&mut self, peer: &mut Endpoint, call: ConnectionId) {
         let message = Bytes::from_static(&[7; 1_316]);
-        peer.send(self.now, call, message.clone(), SendOptions::default()).expect("room");
-        self.victim.send(self.now, self.id, message, SendOptions::default()).expect("room");
+        let mut connection = peer.connection(self.now, call).expect("not released");
+        connection.send(message.clone(), SendOptions::default()).expect("room");
+        drop(connection);
+        self.connection().send(message, SendOptions::default()).expect("room");
         let number = |datagrams: &[Vec<u8>]| {
             let data = datagrams.iter().find_map(|datagram| match Packet::parse(datagram) {
                 Ok(Packet::Data(data)) => Some(data.header.seq),
@@ -95,7 +106,7 @@ impl Bed {
         for _ in 0..packets {
             self.now += Duration::from_micros(100);
             let message = Bytes::from_static(&[7; 1_316]);
-            self.victim.send(self.now, self.id, message, SendOptions::default()).expect("room");
+            self.connection().send(message, SendOptions::default()).expect("room");
             self.drain();
         }
         self.theirs = self.theirs.plus(packets);
@@ -109,7 +120,7 @@ impl Bed {
             self.now += Duration::from_micros(100);
             let message = Bytes::from_static(&[7; 16]);
             let options = if number < messages { options } else { SendOptions::default() };
-            self.victim.send(self.now, self.id, message, options).expect("room");
+            self.connection().send(message, options).expect("room");
             if self.victim.poll_timeout().is_due(self.now) {
                 self.victim.handle_timeout(self.now);
             }
@@ -131,7 +142,8 @@ impl Bed {
         }
         self.drain();
         while self.victim.poll_event().is_some() {}
-        while let Ok(Some(_)) = self.victim.recv(self.now, self.id) {}
+        let mut connection = self.connection();
+        while let Ok(Some(_)) = connection.recv() {}
     }
 
     pub const fn now(&self) -> Instant {

@@ -91,7 +91,7 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
         }
         assert!(take_bytes_to_strangers(&mut pair) <= received / 2);
         pair.run_for(MS(2));
-        assert_eq!(pair.listener.endpoint.connection_count(), 1);
+        assert_eq!(pair.listener.endpoint.connections().count(), 1);
         assert!(pair.listener.incoming.len() - pair.listener.gone.len() <= 4);
     }
     pair.run_for(SECS(1));
@@ -115,7 +115,7 @@ fn no_end_sends_a_stranger_more_than_it_receives() {
         let mut chance = Random(number);
         let mut pair = Pair::symmetric(1, link());
         prepare(&mut pair);
-        let connections = pair.listener.endpoint.connection_count();
+        let connections = pair.listener.endpoint.connections().count();
         let requests = [
             HandshakeRequest::Induction,
             HandshakeRequest::Conclusion,
@@ -137,7 +137,7 @@ fn no_end_sends_a_stranger_more_than_it_receives() {
                 }
             }
         }
-        assert_eq!(pair.listener.endpoint.connection_count(), connections);
+        assert_eq!(pair.listener.endpoint.connections().count(), connections);
         assert!(pair.listener.incoming.is_empty());
     }
 }
@@ -352,7 +352,7 @@ fn a_replayed_session_starts_no_connection() {
         }
     }
     assert_eq!(pair.listener.received.len(), received);
-    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert_eq!(pair.listener.endpoint.connections().count(), 0);
     // The cookie is still valid, but its caller has closed that connection.
     assert_eq!(pair.listener.incoming.len(), 0);
     // An hour later the cookie is invalid.

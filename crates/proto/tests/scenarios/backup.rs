@@ -110,7 +110,7 @@ fn a_link_that_ends_is_replaced_at_once() {
     let (mut bond, main, backup) = main_and_backup(4);
     bond.stream(Side::Caller, 300, INTERVAL);
     let (endpoint, id) = bond.caller.members[&main];
-    bond.caller.endpoints()[endpoint].close(bond.now, id);
+    bond.caller.endpoints()[endpoint].connection(bond.now, id).expect("not released").close();
     bond.stream(Side::Caller, 300, INTERVAL);
     assert_eq!(bond.state(backup), LinkState::Stable);
     let again = bond.call(0, 10);

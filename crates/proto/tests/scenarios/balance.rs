@@ -192,7 +192,7 @@ fn links_join_and_leave_a_balancing_group() {
     bond.call(2, 0);
     stream(&mut bond, 12_000, 4);
     let (endpoint, id) = bond.caller.members[&first];
-    bond.caller.endpoints()[endpoint].close(bond.now, id);
+    bond.caller.endpoints()[endpoint].connection(bond.now, id).expect("not released").close();
     stream(&mut bond, 12_000, 4);
     bond.run_for(SECS(1));
     bond.assert_complete(Side::Caller);

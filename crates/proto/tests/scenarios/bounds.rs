@@ -126,7 +126,7 @@ fn callers_beyond_the_backlog_are_not_kept() {
         pair.inject(Side::Listener, remote, forged);
     }
     assert_eq!(pair.listener.incoming.len(), 100);
-    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert_eq!(pair.listener.endpoint.connections().count(), 0);
     pair.run_for(SECS(7));
     assert_eq!(pair.listener.gone.len(), 100, "callers that do not repeat their call are removed");
     assert_eq!(pair.listener.endpoint.poll_timeout(), WakeUp::Never);

@@ -127,7 +127,7 @@ fn links_join_and_leave_a_broadcast_group() {
     bond.call(1, 0);
     bond.stream(Side::Caller, 300, INTERVAL);
     let (endpoint, id) = bond.caller.members[&first];
-    bond.caller.endpoints()[endpoint].close(bond.now, id);
+    bond.caller.endpoints()[endpoint].connection(bond.now, id).expect("not released").close();
     bond.stream(Side::Caller, 500, INTERVAL);
     assert_eq!(bond.state(first), LinkState::Gone);
     let again = bond.call(0, 0);

@@ -32,7 +32,8 @@ fn call_again(pair: &mut Pair, stream_id: &str) -> ConnectionId {
 /// From now on, all packets of the caller's first connection are lost.
 fn kill_first(pair: &mut Pair) {
     let id = pair.listener.connection.expect("accepted");
-    let killed = pair.listener.endpoint.info(id).expect("not released").socket_id;
+    let killed =
+        pair.listener.endpoint.connections().get(id).expect("not released").info().socket_id;
     pair.drop_where(move |side, datagram| {
         side == Side::Caller && destination(datagram) == Some(killed)
     });

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, Endpoint, EndpointConfig, Event, PathId, PathProperties,
-    RecvError, SendError, SendOptions, Transmission,
+    CloseReason, Config, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, PathId,
+    PathProperties, RecvError, SendError, SendOptions, Transmission,
 };
 use punctual_units::Instant;
 
@@ -88,17 +88,21 @@ impl Carriage {
         self.ids[end].expect("a connection")
     }
 
+    fn connection(&mut self, end: usize) -> ConnectionGuard<'_> {
+        let id = self.id(end);
+        self.ends[end].connection(self.now, id).expect("not released")
+    }
+
     fn max_payload(&self) -> usize {
         self.max_payload_of(CALLER)
     }
 
     fn max_payload_of(&self, end: usize) -> usize {
-        self.ends[end].info(self.id(end)).expect("a connection").max_payload
+        self.ends[end].connections().get(self.id(end)).expect("a connection").info().max_payload
     }
 
     fn send(&mut self, message: Vec<u8>) -> Result<(), SendError> {
-        let id = self.id(CALLER);
-        self.ends[CALLER].send(self.now, id, message.into(), SendOptions::default())
+        self.connection(CALLER).send(message.into(), SendOptions::default())
     }
 
     fn run_for(&mut self, time: Duration) {
@@ -140,7 +144,7 @@ impl Carriage {
             }
         }
         while let Some(id) = self.ids[index]
-            && let Ok(Some(message)) = end.recv(now, id)
+            && let Ok(Some(message)) = end.connection(now, id).expect("not released").recv()
         {
             self.received[index].push(message.payload);
         }
@@ -187,8 +191,8 @@ fn a_live_stream_follows_the_largest_datagram_of_its_path() {
     }
     carriage.run_for(MS(500));
     assert!(carriage.received[LISTENER] == sent, "{} of 150", carriage.received[LISTENER].len());
-    let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
-    let statistics = statistics.expect("a connection");
+    let now = carriage.now;
+    let statistics = carriage.connection(CALLER).statistics(now);
     let payload: usize = sent.iter().map(Vec::len).sum();
     let headers = sent.len() * (SRT_HEADER + OVERHEAD);
     assert_eq!(statistics.bytes_sent, (payload + headers) as u64);
@@ -217,7 +221,10 @@ fn packets_too_long_for_a_narrowed_path_are_counted_and_handed_back() {
     assert_eq!(carriage.handed_back, [1_150; 10]);
     let firsts: Vec<u8> = carriage.received[LISTENER].iter().map(|message| message[0]).collect();
     assert_eq!(firsts, (0..20).collect::<Vec<u8>>());
-    let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
+    let statistics = carriage.ends[CALLER]
+        .connections()
+        .get(carriage.id(CALLER))
+        .map(|it| it.statistics(carriage.now));
     assert_eq!(statistics.expect("a connection").packets_oversized, 10);
 }
 
@@ -227,7 +234,10 @@ fn a_stream_survives_a_carriage_that_drops_oversized_packets() {
     let firsts: Vec<u8> = carriage.received[LISTENER].iter().map(|message| message[0]).collect();
     assert_eq!(firsts, (10..20).collect::<Vec<u8>>(), "the others are dropped as too late");
     assert!(carriage.handed_back.len() > 10, "retransmissions are too long as well");
-    let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
+    let statistics = carriage.ends[CALLER]
+        .connections()
+        .get(carriage.id(CALLER))
+        .map(|it| it.statistics(carriage.now));
     let counted = statistics.expect("a connection").packets_oversized;
     assert_eq!(counted, carriage.handed_back.len() as u64);
 }
@@ -259,10 +269,9 @@ fn a_byte_stream_is_split_by_the_largest_datagram_of_its_path() {
         if left.len() < 200_000 && carriage.largest > 900 {
             carriage.set_largest(900);
         }
-        let id = carriage.id(CALLER);
         let mut piece = left.slice(..left.len().min(20_000));
         let size = piece.len();
-        match carriage.ends[CALLER].write(carriage.now, id, &mut piece) {
+        match carriage.connection(CALLER).write(&mut piece) {
             Ok(taken) => left = left.slice(taken..),
             Err(SendError::Full) => {}
             Err(error) => panic!("{error}, {size} bytes"),
@@ -287,7 +296,7 @@ fn a_connection_stays_on_its_path_if_the_carriage_follows_the_peer() {
     carriage.ends[LISTENER].handle_datagram(carriage.now, other_path, buffer.into());
     let mut answer = Vec::new();
     assert_eq!(carriage.ends[LISTENER].poll_transmit(carriage.now, 1, &mut answer), None);
-    let info = carriage.ends[LISTENER].info(carriage.id(LISTENER)).expect("a connection");
+    let info = carriage.connection(LISTENER).info();
     assert_eq!(info.path, PATHS[LISTENER]);
 }
 
@@ -309,9 +318,11 @@ fn a_lost_path_ends_its_connections_and_leaves_received_messages() {
     assert_eq!(closed, Some(reason.clone()));
     assert_eq!(reason.to_string(), "the tunnel has ended");
     let due = now + MS(200);
-    let message = end.recv(due, id).expect("a message").expect("it is due");
+    let mut connection = end.connection(due, id).expect("not released");
+    let message = connection.recv().expect("a message").expect("it is due");
     assert_eq!(message.payload, vec![1; 100]);
-    assert_eq!(end.recv(due, id).map(|it| it.is_some()), Err(RecvError::Closed(reason)));
+    let after = connection.recv().map(|it| it.is_some());
+    assert_eq!(after, Err(RecvError::Closed(reason)));
 }
 
 #[test]

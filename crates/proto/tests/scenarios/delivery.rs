@@ -79,7 +79,8 @@ fn messages_are_early_by_at_most_what_the_driver_allows() {
     let first = listener.endpoint.next_delivery().expect("a message waits");
     let mut take = |at, early| {
         listener.endpoint.set_early_delivery(early);
-        listener.endpoint.recv(at, id).expect("open").map(|message| message.due)
+        let mut connection = listener.endpoint.connection(at, id).expect("not released");
+        connection.recv().expect("open").map(|message| message.due)
     };
     assert_eq!(take(first - MS(3), MS(2)), None);
     assert_eq!(take(first - MS(2), MS(2)), Some(first));

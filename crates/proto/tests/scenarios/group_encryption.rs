@@ -74,7 +74,11 @@ fn encrypted_groups_lose_nothing_and_use_no_keystream_twice() {
             bond.assert_complete(Side::Listener);
             assert_no_keystream_is_used_twice(&bond);
             for (endpoint, id) in bond.caller.members.clone().into_values() {
-                let info = bond.caller.endpoints()[endpoint].info(id).expect("a connection");
+                let info = bond.caller.endpoints()[endpoint]
+                    .connections()
+                    .get(id)
+                    .expect("a connection")
+                    .info();
                 assert_eq!(info.send_key_state, KeyState::Secured);
             }
         }

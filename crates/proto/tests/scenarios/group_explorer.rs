@@ -115,7 +115,10 @@ fn trouble(bond: &mut Bond, plan: &Plan, links: &mut [LinkId], chance: &mut Rand
             0 => bond.cut(path),
             1 if path > 0 => {
                 let (endpoint, id) = bond.caller.members[&links[path]];
-                bond.caller.endpoints()[endpoint].close(bond.now, id);
+                bond.caller.endpoints()[endpoint]
+                    .connection(bond.now, id)
+                    .expect("not released")
+                    .close();
                 stream(bond, plan, chance.millis(1_500));
                 links[path] = bond.call(path, chance.below(10) as u16);
             }

@@ -61,7 +61,8 @@ fn links_share_timestamps_time_base_and_latency() {
     let second = bond.call(1, 0);
     bond.run_for(SECS(1));
     let (endpoint, id) = bond.caller.members[&second];
-    let info = bond.caller.endpoints()[endpoint].info(id).expect("a connection");
+    let info =
+        bond.caller.endpoints()[endpoint].connections().get(id).expect("a connection").info();
     assert_eq!(info.receive_latency, MS(120));
     // The timestamp counts from the start of the group, three seconds before the second call.
     let first = &bond.records[1].of_kind(Side::Caller, Kind::Handshake)[0].1;

@@ -126,7 +126,7 @@ fn any_handshake_packet_may_be_lost() {
         pair.stream(Side::Caller, 100, MS(2));
         pair.run_for(MS(500));
         pair.assert_complete(Side::Caller);
-        assert_eq!(pair.listener.endpoint.connection_count(), 1);
+        assert_eq!(pair.listener.endpoint.connections().count(), 1);
     }
 }
 
@@ -180,7 +180,7 @@ fn bad_links_delay_a_call_but_do_not_make_it_fail() {
             pair.stream(side, 100, MS(2));
             pair.run_for(SECS(1));
             assert_eq!(pair.delivered(side).len(), 100);
-            assert_eq!(pair.node(side).endpoint.connection_count(), 1);
+            assert_eq!(pair.node(side).endpoint.connections().count(), 1);
         }
         assert!(pair.listener.incoming.is_empty() && pair.listener.gone.is_empty());
     }
@@ -200,7 +200,7 @@ fn a_long_round_trip_makes_one_connection_and_an_exact_time_base() {
         pair.run_for(SECS(3));
         pair.assert_complete(side);
         assert!(pair.delays(side).iter().all(|&delay| delay == MS(1_900)));
-        assert_eq!(pair.node(side).endpoint.connection_count(), 1);
+        assert_eq!(pair.node(side).endpoint.connections().count(), 1);
     }
 }
 
@@ -221,7 +221,7 @@ fn a_repeated_conclusion_gets_the_same_answer() {
     for (_, answer, _) in &answers[2..] {
         assert_eq!(*answer, answers[1].1);
     }
-    assert_eq!(pair.listener.endpoint.connection_count(), 1);
+    assert_eq!(pair.listener.endpoint.connections().count(), 1);
     assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
     pair.stream(Side::Caller, 100, MS(2));
     pair.run_for(MS(500));
@@ -258,10 +258,10 @@ fn many_simultaneous_calls_make_as_many_connections() {
         .map(|_| pair.caller.endpoint.connect(now, remote, latency(120)).expect("room"))
         .collect();
     pair.run_for(SECS(2));
-    assert_eq!(pair.listener.endpoint.connection_count(), 101);
+    assert_eq!(pair.listener.endpoint.connections().count(), 101);
     let mut ids: Vec<SocketId> = calls
         .iter()
-        .map(|&call| pair.caller.endpoint.info(call).expect("held"))
+        .map(|&call| pair.caller.endpoint.connections().get(call).expect("held").info())
         .inspect(|info| assert!(info.connected))
         .flat_map(|info| [info.socket_id, info.peer_socket_id])
         .collect();
@@ -374,6 +374,6 @@ fn a_handshake_survives_a_blackout() {
         pair.stream(Side::Caller, 100, MS(2));
         pair.run_for(MS(500));
         pair.assert_complete(Side::Caller);
-        assert_eq!(pair.listener.endpoint.connection_count(), 1);
+        assert_eq!(pair.listener.endpoint.connections().count(), 1);
     }
 }

@@ -87,7 +87,7 @@ fn a_flood_of_inductions_leaves_no_state_and_callers_still_connect() {
         }
     }
     assert!(pair.caller.connected, "a real caller connected");
-    assert_eq!(pair.listener.endpoint.connection_count(), 1);
+    assert_eq!(pair.listener.endpoint.connections().count(), 1);
     assert!(pair.listener.incoming.is_empty() && pair.listener.gone.is_empty());
     pair.stream(Side::Caller, 250, MS(2));
     pair.run_for(MS(500));
@@ -230,7 +230,7 @@ fn replayed_packets_change_nothing() {
                 let statistics = pair.statistics(side);
                 assert!(statistics.packets_belated > 200, "{}", statistics.packets_belated);
                 assert_eq!(statistics.packets_received_unique, 1_000);
-                assert_eq!(pair.node(side).endpoint.connection_count(), 1);
+                assert_eq!(pair.node(side).endpoint.connections().count(), 1);
             }
         }
     }
@@ -273,7 +273,7 @@ fn a_truncated_replay_of_the_session_changes_nothing() {
             }
         }
     }
-    assert_eq!(pair.listener.endpoint.connection_count(), 1);
+    assert_eq!(pair.listener.endpoint.connections().count(), 1);
     expect_no_harm(&mut pair);
 }
 

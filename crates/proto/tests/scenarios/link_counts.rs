@@ -81,7 +81,8 @@ fn of_links(bond: &mut Bond) -> Vec<Statistics> {
     let now = bond.now;
     let links: Vec<_> = bond.listener.members.values().copied().collect();
     let endpoints = bond.listener.endpoints();
-    links.into_iter().filter_map(|(place, id)| endpoints[place].statistics(now, id)).collect()
+    let connections = links.into_iter().map(|(place, id)| endpoints[place].connections().get(id));
+    connections.flatten().map(|connection| connection.statistics(now)).collect()
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn connected(config: &Config) -> Pair {
 fn report(pair: &mut Pair, error: PeerError) {
     let now = pair.now;
     let id = pair.listener.connection.expect("a connection");
-    pair.listener.endpoint.tell_error(now, id, error);
+    pair.listener.endpoint.connection(now, id).expect("not released").tell_error(error);
     pair.run_for(MS(50));
 }
 
@@ -76,7 +76,7 @@ fn a_receiver_that_closes_after_an_error_does_not_hide_the_error() {
     let mut pair = connected(&Config::file());
     let now = pair.now;
     let id = pair.listener.connection.expect("a connection");
-    pair.listener.endpoint.tell_error(now, id, PeerError::FILE);
+    pair.listener.endpoint.connection(now, id).expect("not released").tell_error(PeerError::FILE);
     pair.close(Side::Listener);
     assert!(pair.run_while(SECS(5), |pair| pair.caller.closed().is_none()));
     let mut data = Bytes::from_static(b"data");
@@ -106,7 +106,7 @@ fn live_streams_neither_send_nor_accept_peer_errors() {
     let mut pair = connected(&latency(120));
     let now = pair.now;
     let id = pair.listener.connection.expect("a connection");
-    pair.listener.endpoint.tell_error(now, id, PeerError::FILE);
+    pair.listener.endpoint.connection(now, id).expect("not released").tell_error(PeerError::FILE);
     pair.run_for(MS(50));
     assert_eq!(pair.statistics(Side::Caller).packets_ignored, 0, "nothing was sent");
     let (remote, dest) = (pair.listener.address, pair.info(Side::Caller).socket_id);

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    ConnectionId, Endpoint, Event, Group, GroupDriver, GroupKind, Incoming, LinkId, LinkState,
-    LocalEndpoints,
+    Acceptance, Attempt, ConnectionId, Endpoint, Event, Group, GroupDriver, GroupKind, Incoming,
+    LinkId, LinkState, LocalEndpoints,
 };
 use punctual_units::Instant;
 use punctual_wire::{ControlPacket, HandshakeRequest, Packet};
@@ -89,7 +89,8 @@ impl Player {
     /// Handles a datagram, with our socket ID in place of the recorded one. Returns the answers.
     fn play(&mut self, at: Instant, path: usize, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
         if let Some((_, id)) = self.links[path] {
-            let own = self.endpoint(path).info(id).expect("a connection").socket_id;
+            let own =
+                self.endpoint(path).connections().get(id).expect("a connection").info().socket_id;
             datagram[12..16].copy_from_slice(&own.value().to_be_bytes());
         }
         let endpoint = self.endpoint(path);
@@ -140,7 +141,7 @@ impl Player {
         assert_eq!(offer.weight, [10, 5][path]);
         let endpoint = &mut self.endpoints[index];
         let link = self.driver.add_link(now, offer.weight, |membership| {
-            let id = endpoint.accept_link(now, incoming.id, None, membership);
+            let id = endpoint.accept(now, incoming.id, Acceptance::link(None, membership));
             id.map(|id| (index, id))
         });
         let link = link.expect("it fits");
@@ -234,7 +235,7 @@ fn recorded_answers_of_libsrt_establish_a_group() {
         for path in 0..2 {
             let endpoint = &mut player.endpoints[path];
             let link = player.driver.add_link(EPOCH, [10, 5][path], |membership| {
-                let id = endpoint.connect_link(EPOCH, listener, latency(500), membership);
+                let id = endpoint.connect(EPOCH, listener, Attempt::link(latency(500), membership));
                 id.map(|id| (path, id))
             });
             let link = link.expect("an address");
@@ -253,7 +254,8 @@ fn recorded_answers_of_libsrt_establish_a_group() {
             let datagram = edit_handshake(recorded.datagram, |answer| answer.isn = isn);
             let (now, path) = (recorded.at, recorded.path);
             let (_, id) = player.links[path].expect("called");
-            let own = player.endpoints[path].info(id).expect("a call").socket_id;
+            let own =
+                player.endpoints[path].connections().get(id).expect("a call").info().socket_id;
             let mut datagram = datagram;
             datagram[12..16].copy_from_slice(&own.value().to_be_bytes());
             player.endpoints[path].handle_datagram(now, listener, Bytes::from(datagram));

@@ -67,8 +67,8 @@ fn a_call_without_an_answer_times_out() {
         let refused = pair.send(Side::Caller, numbered(0), SendOptions::default());
         assert_eq!(refused, Err(SendError::Closed(reason)));
         let now = pair.now;
-        pair.caller.endpoint.release(now, id);
-        assert_eq!(pair.caller.endpoint.connection_count(), 0);
+        pair.caller.endpoint.connection(now, id).expect("not released").release();
+        assert_eq!(pair.caller.endpoint.connections().count(), 0);
         pair.run_for(SECS(5));
         assert_eq!(record.len() as u64, requests, "no packets afterwards");
     }
@@ -102,7 +102,7 @@ fn the_application_can_reject_a_caller_with_its_code() {
         pair.listener.endpoint.reject(incoming.id, reason);
         pair.run_for(SECS(1));
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)));
-        assert_eq!(pair.listener.endpoint.connection_count(), 0);
+        assert_eq!(pair.listener.endpoint.connections().count(), 0);
         let (_, rejection, datagram) = record.handshakes(Side::Listener).pop().expect("an answer");
         assert_eq!(rejection.request, HandshakeRequest::Rejection(reason));
         assert_eq!(datagram.len(), 64, "no extensions");
@@ -133,7 +133,7 @@ fn a_listener_rejects_incompatible_callers_with_the_reason() {
     for (i, (reason, edit)) in cases.into_iter().enumerate() {
         let pair = call_with(Side::Caller, edit);
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)), "case {i}");
-        assert_eq!(pair.listener.endpoint.connection_count(), 0, "case {i}");
+        assert_eq!(pair.listener.endpoint.connections().count(), 0, "case {i}");
         assert!(pair.listener.gone.is_empty(), "case {i}: no event for the application");
         // Keys are checked when the application accepts the caller, since it may give other
         // options; the refusal is the result of that call.
@@ -173,7 +173,7 @@ fn a_caller_with_handshake_version_4_is_refused_by_a_shutdown() {
         assert_eq!(answer[12..16], 0x2A00_0001_u32.to_be_bytes());
     }
     assert_eq!(pair.listener.refused[0], (remote, RejectReason::VERSION));
-    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert_eq!(pair.listener.endpoint.connections().count(), 0);
     assert!(pair.listener.endpoint.poll_timeout() == WakeUp::Never, "nothing is remembered");
     // Without the cookie there is no answer at all.
     datagram[47] ^= 1;
@@ -226,7 +226,7 @@ fn a_caller_refuses_an_incompatible_response_and_closes() {
         let mut pair = call_with(Side::Listener, edit);
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Incompatible(reason)), "case {i}");
         pair.release(Side::Caller);
-        assert_eq!(pair.caller.endpoint.connection_count(), 0);
+        assert_eq!(pair.caller.endpoint.connections().count(), 0);
     }
 
     // The listener's connection, which is established by then, gets a shutdown.
@@ -345,12 +345,16 @@ fn a_wrong_cookie_is_ignored_without_an_answer() {
     }
     assert!(pair.strays.is_empty());
     assert_eq!(record.len(), before);
-    assert_eq!(pair.listener.endpoint.connection_count(), 1);
+    assert_eq!(pair.listener.endpoint.connections().count(), 1);
     let mut with_the_right_cookie = conclusion;
     with_the_right_cookie[40] ^= 1;
     let remote = pair.caller.address;
     pair.inject(Side::Listener, remote, with_the_right_cookie);
-    assert_eq!(pair.listener.endpoint.connection_count(), 2, "the cookie was all that was wrong");
+    assert_eq!(
+        pair.listener.endpoint.connections().count(),
+        2,
+        "the cookie was all that was wrong"
+    );
     let pair = call_with(Side::Caller, |handshake| handshake.cookie ^= 1);
     assert_eq!(pair.caller.closed(), Some(&CloseReason::ConclusionTimeout(SECS(3))));
 }
@@ -375,7 +379,7 @@ fn a_cookie_is_valid_for_two_periods_and_needs_no_state() {
             pair.run_for(SECS(start));
             pair.call(latency(120), latency(120));
             pair.run_for(MS(100));
-            assert_eq!(pair.listener.endpoint.connection_count(), 0);
+            assert_eq!(pair.listener.endpoint.connections().count(), 0);
             assert!(
                 pair.listener.endpoint.poll_timeout() == WakeUp::Never,
                 "nothing is remembered"
@@ -403,7 +407,7 @@ fn a_caller_that_times_out_is_removed() {
     assert_eq!(gone, Err(AcceptError::Gone));
     pair.listener.endpoint.reject(incoming.id, RejectReason::FALLBACK);
     pair.run_for(SECS(5));
-    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert_eq!(pair.listener.endpoint.connections().count(), 0);
     assert!(pair.listener.endpoint.poll_timeout() == WakeUp::Never, "nothing is left of it");
 }
 

@@ -2,7 +2,7 @@
 //! cookies, strangers.
 
 use punctual_netem::Reorder;
-use punctual_proto::{CloseReason, Config, ConnectError, RejectReason, SocketId};
+use punctual_proto::{Attempt, CloseReason, Config, ConnectError, RejectReason, SocketId};
 use punctual_wire::{Control, Extension, Handshake, HandshakeRequest, Timestamp};
 
 use crate::datagram::{Kind, edit_handshake, forged, handshake, kind, noise};
@@ -53,7 +53,7 @@ fn assert_streams(pair: &mut Pair) {
         pair.stream(side, 100, MS(2));
         pair.run_for(SECS(1));
         pair.assert_complete(side);
-        assert_eq!(pair.node(side).endpoint.connection_count(), 1);
+        assert_eq!(pair.node(side).endpoint.connections().count(), 1);
         assert_eq!(pair.node(side).closed(), None);
     }
 }
@@ -159,7 +159,8 @@ fn a_rendezvous_without_a_peer_times_out() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.wave(Side::Caller, Config::default());
-    let busy = pair.caller.endpoint.rendezvous(pair.now, pair.listener.address, latency(120));
+    let again = Attempt::rendezvous(latency(120));
+    let busy = pair.caller.endpoint.connect(pair.now, pair.listener.address, again);
     assert_eq!(busy, Err(ConnectError::RendezvousUnderWay(pair.listener.address.into())));
     assert!(pair.run_while(SECS(60), |pair| pair.caller.closed().is_none()));
     assert_eq!(pair.elapsed(), SECS(30));
@@ -231,7 +232,7 @@ fn the_rejection_is_sent_although_the_attempt_is_released_at_once() {
     pair.wave(Side::Listener, latency(120));
     pair.run_while(SECS(5), |pair| pair.caller.closed().is_none());
     pair.release(Side::Caller);
-    assert_eq!(pair.caller.endpoint.connection_count(), 0);
+    assert_eq!(pair.caller.endpoint.connections().count(), 0);
     pair.run_for(SECS(1));
     let reason = CloseReason::Rejected(RejectReason::VERSION);
     assert_eq!(pair.listener.closed(), Some(&reason));
@@ -338,11 +339,11 @@ fn one_port_can_listen_call_and_rendezvous_at_the_same_time() {
     let accepted = pair.listener.connection;
     assert_ne!(accepted, here, "the call was accepted");
     for (node, id) in [(&pair.caller, there), (&pair.listener, here), (&pair.caller, Some(call))] {
-        let info = node.endpoint.info(id.expect("begun")).expect("held");
+        let info = node.endpoint.connections().get(id.expect("begun")).expect("held").info();
         assert!(info.connected);
     }
-    assert_eq!(pair.caller.endpoint.connection_count(), 2);
-    assert_eq!(pair.listener.endpoint.connection_count(), 2);
+    assert_eq!(pair.caller.endpoint.connections().count(), 2);
+    assert_eq!(pair.listener.endpoint.connections().count(), 2);
 }
 
 #[test]
@@ -354,7 +355,7 @@ fn a_call_to_an_end_in_a_rendezvous_is_refused_without_harm() {
     pair.run_for(SECS(1));
     let refused = CloseReason::Rejected(RejectReason::ROGUE);
     assert_eq!(pair.caller.closed.get(&call), Some(&refused));
-    pair.caller.endpoint.release(pair.now, call);
+    pair.caller.endpoint.connection(pair.now, call).expect("not released").release();
     pair.wave(Side::Caller, latency(120));
     pair.run_for(SECS(1));
     assert!(pair.have_met());

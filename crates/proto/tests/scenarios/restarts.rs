@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual_netem::LinkConfig;
-use punctual_proto::{CloseReason, Config, ConnectionId, Endpoint, Group, GroupKind};
+use punctual_proto::{Attempt, CloseReason, Config, ConnectionId, Endpoint, Group, GroupKind};
 
 use crate::bond::Bond;
 use crate::node::endpoint_config;
@@ -71,7 +71,8 @@ fn a_second_group_of_the_same_stream_does_not_end_one_that_is_idle() {
     let mut other = Group::new(GroupKind::Backup, MS(60), 99, bond.now);
     let link = other.add_link(0);
     let remote = SocketAddr::from(([192, 0, 2, 1], 9_000));
-    let call = endpoint.connect_link(bond.now, remote, config(), &other.membership(link));
+    let membership = other.membership(link);
+    let call = endpoint.connect(bond.now, remote, Attempt::link(config(), &membership));
     call.expect("callable");
     bond.run_for(SECS(2));
     assert_eq!(bond.listener.group().peer_group(), lives);

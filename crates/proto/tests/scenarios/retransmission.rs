@@ -312,7 +312,7 @@ fn retransmitted_after_sleep(config: &Config) -> u64 {
         while endpoint.poll_transmit(late, 1, &mut Vec::new()).is_some() {}
     }
     let id = pair.caller.connection.expect("a connection");
-    let statistics = endpoint.statistics(late, id).expect("a connection");
+    let statistics = endpoint.connections().get(id).expect("a connection").statistics(late);
     statistics.packets_sent - before
 }
 

@@ -109,7 +109,7 @@ impl Hall {
     fn leave(&mut self, viewer: usize, says_so: bool) {
         if says_so {
             let Viewer { endpoint, call, .. } = &mut self.viewers[viewer];
-            endpoint.close(self.now, *call);
+            endpoint.connection(self.now, *call).expect("not released").close();
             self.step_viewers();
         }
         self.viewers.remove(viewer);
@@ -125,7 +125,9 @@ impl Hall {
             for &connection in &self.connections {
                 // A viewer that acknowledges nothing has a full buffer at some time.
                 let options = SendOptions::default();
-                let _ = self.listener.send(self.now, connection, message.clone(), options);
+                if let Some(mut connection) = self.listener.connection(self.now, connection) {
+                    let _ = connection.send(message.clone(), options);
+                }
             }
             for _ in 0..GAP.as_millis() {
                 self.now += MS(1);
@@ -158,7 +160,7 @@ impl Hall {
                 Event::Closed(id, _) => {
                     self.connections.retain(|&it| it != id);
                     self.closed.push(id);
-                    self.listener.release(self.now, id);
+                    self.listener.connection(self.now, id).expect("not released").release();
                 }
                 _ => {}
             }
@@ -169,7 +171,7 @@ impl Hall {
             *sent_to.entry(to).or_default() += 1;
             way.push_back((now + WAY, to, true, datagram));
         });
-        self.most_connections = self.most_connections.max(self.listener.connection_count());
+        self.most_connections = self.most_connections.max(self.listener.connections().count());
         self.step_viewers();
     }
 
@@ -178,14 +180,17 @@ impl Hall {
             let (now, way) = (self.now, &mut self.on_the_way);
             viewer.endpoint.handle_timeout(now);
             while viewer.endpoint.poll_event().is_some() {}
-            let info = viewer.endpoint.info(viewer.call);
+            let info = viewer.endpoint.connections().get(viewer.call).map(|it| it.info());
             viewer.dest = info.filter(|info| info.connected).map(|info| info.peer_socket_id);
-            while let Ok(Some(message)) = viewer.endpoint.recv(now, viewer.call) {
+            let mut connection =
+                viewer.endpoint.connection(now, viewer.call).expect("not released");
+            while let Ok(Some(message)) = connection.recv() {
                 let number = number_of(&message.payload);
                 viewer.times.push(now - self.sent_at[&number]);
                 viewer.received.push(message);
             }
             let (address, harm) = (viewer.address, viewer.harm);
+            drop(connection);
             take(&mut viewer.endpoint, now, |_, datagram| {
                 let silent = matches!(kind(&datagram), Kind::Ack | Kind::LightAck | Kind::Nak);
                 if harm != Harm::NoAcks || !silent {
@@ -206,7 +211,7 @@ impl Hall {
         assert!(numbers.len() as u32 + 100 > self.sent, "{} of {}", numbers.len(), self.sent);
         let most = viewer.times.iter().max().expect("some messages");
         assert!(*most <= MS(133), "{most:?}");
-        let info = viewer.endpoint.info(viewer.call).expect("it is there");
+        let info = viewer.endpoint.connections().get(viewer.call).expect("it is there").info();
         assert!(info.connected);
     }
 }
@@ -281,7 +286,7 @@ fn hostile_viewers_cost_an_honest_one_nothing() {
         }
         hall.stream(SECS(7));
         hall.expect_whole_stream();
-        assert_eq!(hall.listener.connection_count(), 1, "{harm:?} leaves nothing");
+        assert_eq!(hall.listener.connections().count(), 1, "{harm:?} leaves nothing");
     }
 }
 
@@ -303,7 +308,7 @@ fn a_thousand_viewers_that_come_and_go_cost_an_honest_one_nothing() {
     hall.stream(SECS(7));
     hall.expect_whole_stream();
     assert!(hall.closed.len() > 900, "{} were taken and ended", hall.closed.len());
-    assert_eq!(hall.listener.connection_count(), 1, "nothing stays");
+    assert_eq!(hall.listener.connections().count(), 1, "nothing stays");
     // Viewers that vanished without a word are kept until they were silent for 5 s.
     assert!(hall.most_connections < 600, "{} at once", hall.most_connections);
 }

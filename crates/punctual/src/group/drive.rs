@@ -1,9 +1,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use punctual_io::Timer;
-use punctual_proto::{
-    CloseReason, ConnectionId, Endpoint, LinkAccess, LinkEndpoints, LinkId, LinkState,
-};
+use punctual_proto::{CloseReason, Connection, LinkAccess, LinkConnections, LinkId, LinkState};
 use punctual_units::Instant;
 
 use super::{Inner, State, lock};
@@ -50,28 +48,29 @@ async fn run(
     }
 }
 
-/// Access to the endpoints of the sockets of a group's links; each has its own lock.
+/// Access to the connections of the sockets of a group's links; the endpoint of each has its own
+/// lock.
 pub(super) struct Sockets;
 
-impl LinkEndpoints for Sockets {
+impl LinkConnections for Sockets {
     type Link = Socket;
 
     fn now(&self) -> Instant {
         punctual_io::now()
     }
 
-    fn with_endpoint<R>(
+    fn with_connection<R>(
         &mut self,
         socket: &Socket,
         access: LinkAccess,
-        work: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
-    ) -> R {
-        match access {
+        work: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R> {
+        Some(match access {
             LinkAccess::Control => socket.with_driver(work),
             LinkAccess::Query | LinkAccess::Receive | LinkAccess::Submit => {
-                socket.with_endpoint(work)
+                socket.with_connection(work)
             }
-        }
+        })
     }
 }
 

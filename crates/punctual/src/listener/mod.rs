@@ -101,12 +101,9 @@ impl Listener {
         connection.check()?;
         let callers = Arc::<AcceptQueue>::default();
         let shards = port.shards();
-        let connection = Some(connection);
         for shard in &shards {
             shard.shared().call_and_wake(|state, _| {
-                state.machine.listen(connection.clone())?;
-                state.set_callers(Some(Arc::clone(&callers) as Arc<dyn Callers>));
-                Ok::<_, Error>(())
+                state.listen(connection.clone(), Arc::clone(&callers) as Arc<dyn Callers>)
             })?;
         }
         let local = port.local_addr();
@@ -178,9 +175,8 @@ impl Listener {
             let sockets = Arc::clone(sockets);
             let handle = start(Arc::clone(socket), sockets, endpoint, *coalesce, carriage)?;
             handle.shared().call_and_wake(|state, _| {
-                state.machine.listen(Some(config.connection.clone()))?;
-                state.set_callers(Some(Arc::clone(callers) as Arc<dyn Callers>));
-                Ok::<_, Error>(())
+                let callers = Arc::clone(callers) as Arc<dyn Callers>;
+                state.listen(config.connection.clone(), callers)
             })?;
             handles.push(handle);
         }
@@ -335,11 +331,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         for shard in &self.shards {
-            shard.shared().call_and_wake(|state, _| {
-                // Without an identity, which only listening needs, this cannot fail.
-                let _ = state.machine.listen(None);
-                state.set_callers(None);
-            });
+            shard.shared().call_and_wake(|state, _| state.stop_listening());
         }
         for caller in self.callers.take() {
             caller.reject(RejectReason::CLOSE);

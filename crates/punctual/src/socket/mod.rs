@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
-    CloseReason, Config, ConfigError, ConnectionId, ConnectionInfo, Endpoint, Message, MsgNo,
+    self as proto, CloseReason, Config, ConfigError, ConnectionId, ConnectionInfo, Message, MsgNo,
     PeerError, RawStreamId, Readiness, SendOptions, SeqNo, Statistics, StreamId, StreamIdError,
 };
 use punctual_units::Instant;
@@ -109,7 +109,7 @@ impl Socket {
     /// time to live.
     pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         self.until(Signals::writable, |state, now, id| {
-            match sent(state.endpoint().send(now, id, payload.clone(), options))? {
+            match sent(state.connection(now, id).send(payload.clone(), options))? {
                 Sent::Taken => Ok(Some(())),
                 Sent::Full => Ok(None),
             }
@@ -134,10 +134,11 @@ impl Socket {
             return Ok(0);
         }
         self.until(Signals::writable, |state, now, id| {
+            let mut connection = state.connection(now, id);
             let mut taken = 0;
             while let Some(message) = messages.front() {
                 let Outgoing { payload, options } = message.clone().into();
-                match sent(state.endpoint().send(now, id, payload, options)) {
+                match sent(connection.send(payload, options)) {
                     Ok(Sent::Taken) => {
                         messages.pop_front();
                         taken += 1;
@@ -156,7 +157,7 @@ impl Socket {
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
-            let answer = state.endpoint().send(now, *id, payload.clone(), SendOptions::default());
+            let answer = state.connection(now, *id).send(payload.clone(), SendOptions::default());
             Ok(matches!(sent(answer)?, Sent::Taken))
         })
     }
@@ -171,8 +172,8 @@ impl Socket {
         options: SendOptions,
         msgno: Option<MsgNo>,
     ) -> Result<Option<Submitted>, Error> {
-        self.submit(msgno, |endpoint, now, id| {
-            Ok(matches!(sent(endpoint.send(now, id, payload, options))?, Sent::Taken))
+        self.submit(msgno, |connection| {
+            Ok(matches!(sent(connection.send(payload, options))?, Sent::Taken))
         })
     }
 
@@ -180,14 +181,14 @@ impl Socket {
     /// message number. `None` before the handshake is complete.
     pub fn next_message(&self) -> Option<(SeqNo, MsgNo)> {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.lock().endpoint().next_message(*id)
+        shared.lock().read(*id).next_message()
     }
 
     /// Whether there is room to send one packet now. If not, the connection becomes
     /// [writable](Watcher::writable) when there is.
     pub fn await_room(&self) -> bool {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, _| state.endpoint().await_room(*id))
+        shared.call(|state, now| state.connection(now, *id).await_room())
     }
 
     /// Sends bytes from the front of `data` over a connection whose
@@ -201,7 +202,7 @@ impl Socket {
     /// Cancel safe: bytes that were not sent are still in `data`.
     pub async fn write(&self, data: &mut Bytes) -> Result<usize, Error> {
         self.until(Signals::writable, |state, now, id| {
-            written(state.endpoint().write(now, id, data))
+            written(state.connection(now, id).write(data))
         })
         .await
     }
@@ -220,9 +221,9 @@ impl Socket {
     /// number; `None` if there is no room. Errors as [`write`](Self::write).
     pub fn try_write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| match written(state.endpoint().write(now, *id, data))? {
-            None if state.stopped => Err(Error::Stopped),
-            taken => Ok(taken),
+        shared.call(|state, now| {
+            let taken = written(state.connection(now, *id).write(data))?;
+            if taken.is_none() && state.stopped { Err(Error::Stopped) } else { Ok(taken) }
         })
     }
 
@@ -234,10 +235,7 @@ impl Socket {
         data: &mut Bytes,
         msgno: Option<MsgNo>,
     ) -> Result<Option<Submitted>, Error> {
-        self.submit(
-            msgno,
-            |endpoint, now, id| Ok(written(endpoint.write(now, id, data))?.is_some()),
-        )
+        self.submit(msgno, |connection| Ok(written(connection.write(data))?.is_some()))
     }
 
     /// Submits by `attempt`, which returns whether there was room, under this message number if
@@ -245,20 +243,20 @@ impl Socket {
     fn submit(
         &self,
         msgno: Option<MsgNo>,
-        attempt: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> Result<bool, Error>,
+        attempt: impl FnOnce(&mut proto::Connection) -> Result<bool, Error>,
     ) -> Result<Option<Submitted>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
             let stopped = state.stopped;
-            let endpoint = state.endpoint();
+            let mut connection = state.connection(now, *id);
             if let Some(msgno) = msgno {
-                endpoint.set_next_msgno(*id, msgno);
+                connection.count_from(msgno);
             }
-            let numbers = endpoint.next_message(*id);
-            if !attempt(endpoint, now, *id)? {
+            let numbers = connection.next_message();
+            if !attempt(&mut connection)? {
                 return if stopped { Err(Error::Stopped) } else { Ok(None) };
             }
-            let has_room = endpoint.await_room(*id);
+            let has_room = connection.await_room();
             Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, at: now, has_room }))
         })
     }
@@ -277,7 +275,7 @@ impl Socket {
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
-        self.receive(|state, now, id| Ok(state.endpoint().recv(now, id)?)).await
+        self.receive(|state, now, id| Ok(state.connection(now, id).recv()?)).await
     }
 
     /// Waits for at least one message, then appends all that are due to `messages`, at most
@@ -295,14 +293,16 @@ impl Socket {
         }
         let signals = &self.connection.signals;
         self.receive(|state, now, id| {
+            let stopped = state.stopped;
+            let mut connection = state.connection(now, id);
             let before = messages.len();
             while messages.len() - before < limit {
-                match state.endpoint().recv(now, id) {
+                match connection.recv() {
                     Ok(Some(message)) => messages.push(message),
                     Err(error) if messages.len() == before => return Err(error.into()),
                     Ok(None) => {
                         // Without its driver, the connection has nothing more to announce.
-                        signals.set_announced(state.stopped);
+                        signals.set_announced(stopped);
                         break;
                     }
                     Err(_) => break,
@@ -317,7 +317,7 @@ impl Socket {
     /// Returns the next message if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| Ok(state.endpoint().recv(now, *id)?))
+        shared.call(|state, now| Ok(state.connection(now, *id).recv()?))
     }
 
     /// Appends the messages that are due now to `messages`, at most `limit`. Returns whether
@@ -326,17 +326,16 @@ impl Socket {
     pub fn try_recv_many(&self, messages: &mut Vec<Message>, limit: usize) -> Result<bool, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
+            let stopped = state.stopped;
+            let mut connection = state.connection(now, *id);
             let before = messages.len();
             loop {
-                if messages.len() - before == limit
-                    && let Some(readiness) = state.endpoint().readiness(now, *id)
-                    && readiness.readable
-                {
+                if messages.len() - before == limit && connection.readiness().readable {
                     return Ok(true);
                 }
-                match state.endpoint().recv(now, *id) {
+                match connection.recv() {
                     Ok(Some(message)) => messages.push(message),
-                    Ok(None) if messages.len() == before && state.stopped => {
+                    Ok(None) if messages.len() == before && stopped => {
                         return Err(Error::Stopped);
                     }
                     Err(error) if messages.len() == before => return Err(error.into()),
@@ -378,7 +377,7 @@ impl Socket {
     /// libsrt peer that waits for room to send fails with `SRT_EPEERERR`. The connection stays open
     /// until one end closes it. Has no effect in live mode.
     pub fn tell_error(&self, error: PeerError) {
-        self.with_driver(|endpoint, now, id| endpoint.tell_error(now, id, error));
+        self.with_driver(|connection| connection.tell_error(error));
     }
 
     /// Closes the connection: sends the buffered data for up to [`linger`](Config::linger), then
@@ -406,7 +405,7 @@ impl Socket {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
-                state.endpoint().abort(now, *id);
+                state.connection(now, *id).abort();
             }
         });
     }
@@ -416,7 +415,7 @@ impl Socket {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
-                state.endpoint().close(now, *id);
+                state.connection(now, *id).close();
             }
         });
     }
@@ -429,24 +428,16 @@ impl Socket {
         }
     }
 
-    /// Calls the endpoint, for calls that cause no events: the driver wakes up when something is
-    /// due.
-    pub(crate) fn with_endpoint<R>(
-        &self,
-        call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
-    ) -> R {
+    /// Calls verbs that cause no events: the driver wakes up when something is due.
+    pub(crate) fn with_connection<R>(&self, call: impl FnOnce(&mut proto::Connection) -> R) -> R {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| call(state.endpoint(), now, *id))
+        shared.call(|state, now| call(&mut state.connection(now, *id)))
     }
 
-    /// Calls the endpoint and wakes the driver, for calls that cause events or must be sent at
-    /// once.
-    pub(crate) fn with_driver<R>(
-        &self,
-        call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
-    ) -> R {
+    /// Calls verbs that cause events or must be sent at once, and wakes the driver.
+    pub(crate) fn with_driver<R>(&self, call: impl FnOnce(&mut proto::Connection) -> R) -> R {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call_and_wake(|state, now| call(state.endpoint(), now, *id))
+        shared.call_and_wake(|state, now| call(&mut state.connection(now, *id)))
     }
 
     /// Waits until the connection has ended. Returns the reason.
@@ -491,7 +482,7 @@ impl Socket {
     /// A snapshot of the connection's statistics.
     pub fn statistics(&self) -> Statistics {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| state.endpoint().statistics(now, *id)).unwrap_or_default()
+        shared.call(|state, now| state.read(*id).statistics(now))
     }
 
     /// Whether the connection is readable, writable or broken now. It may be called at any time and
@@ -500,13 +491,13 @@ impl Socket {
         let Connection { shared, id, .. } = &*self.connection;
         let mut state = shared.lock();
         // No work follows from the question, so that the driver's schedule stays as it is.
-        state.endpoint().readiness(punctual_io::now(), *id).unwrap_or_default()
+        state.connection(punctual_io::now(), *id).readiness()
     }
 
     /// The present options of the connection.
     pub fn config(&self) -> Config {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.lock().endpoint().connection_config(*id).cloned().unwrap_or_default()
+        shared.lock().read(*id).config().clone()
     }
 
     /// Changes options of the established connection: `change` gets the present options and returns
@@ -531,14 +522,13 @@ impl Socket {
         &self,
         change: impl FnOnce(Config) -> Result<Config, ConfigError>,
     ) -> Result<(), ConfigError> {
-        self.with_driver(|endpoint, now, id| endpoint.configure(now, id, change))
+        self.with_driver(|connection| connection.configure(change))
     }
 
     /// The terms that both ends agreed on, such as the latency.
     pub fn info(&self) -> ConnectionInfo {
         let Connection { shared, id, .. } = &*self.connection;
-        let info = shared.lock().endpoint().info(*id);
-        info.expect("a connection is released only after its last socket is dropped")
+        shared.lock().read(*id).info()
     }
 
     /// The state and statistics of the QUIC connection that carries this one, or its last ones
@@ -547,7 +537,7 @@ impl Socket {
     pub fn quic_info(&self) -> Option<punctual_quic::ConnectionInfo> {
         let Connection { shared, id, .. } = &*self.connection;
         let mut state = shared.lock();
-        let path = state.endpoint().info(*id)?.path;
+        let path = state.read(*id).info().path;
         state.machine.quic_info(path)
     }
 

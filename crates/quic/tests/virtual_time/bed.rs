@@ -226,7 +226,7 @@ impl Bed {
     pub(crate) fn statistics(&mut self, side: usize) -> Statistics {
         let (now, end) = (self.now, &mut self.ends[side]);
         let id = end.srt[0];
-        end.machine.srt().statistics(now, id).expect("it was not released")
+        end.machine.srt().connections().get(id).expect("it was not released").statistics(now)
     }
 }
 
@@ -256,7 +256,8 @@ impl End {
             && at <= now
         {
             let id = self.srt[0];
-            let sent = self.machine.srt().send(now, id, payload, SendOptions::default());
+            let mut connection = self.machine.srt().connection(now, id).expect("not released");
+            let sent = connection.send(payload, SendOptions::default());
             self.stream.pop_front();
             if let Err(error) = sent {
                 self.send_error = Some(error);
@@ -290,7 +291,8 @@ impl End {
     fn read(&mut self, now: Instant) -> bool {
         let before = self.messages.len();
         for id in self.srt.clone() {
-            while let Ok(Some(message)) = self.machine.srt().recv(now, id) {
+            let mut connection = self.machine.srt().connection(now, id).expect("not released");
+            while let Ok(Some(message)) = connection.recv() {
                 self.messages.push((now, message));
             }
         }

@@ -110,7 +110,7 @@ fn the_end_of_a_short_stream_arrives() {
         bed.run_for(MS(3 * count));
         let (now, end) = (bed.now, &mut bed.ends[CALLER]);
         let id = end.srt[0];
-        end.machine.srt().close(now, id);
+        end.machine.srt().connection(now, id).expect("not released").close();
         bed.run_for(MS(5_000));
         assert_eq!(bed.numbers(), (0..count).collect::<Vec<_>>(), "seed {seed}");
     }
@@ -151,7 +151,7 @@ fn the_first_protocol_of_the_caller_that_the_listener_speaks_is_taken() {
 fn a_quic_connection_without_srt_is_closed_after_five_seconds() {
     let mut bed = Bed::connected(9, &link(), &Config::default());
     let (now, id) = (bed.now, bed.ends[CALLER].srt[0]);
-    bed.ends[CALLER].machine.srt().close(now, id);
+    bed.ends[CALLER].machine.srt().connection(now, id).expect("not released").close();
     bed.run_for(MS(1_000));
     assert_eq!(bed.ends[LISTENER].machine.quic().connection_count(), 1);
     bed.run_for(MS(12_000));

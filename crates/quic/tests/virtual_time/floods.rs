@@ -66,7 +66,7 @@ fn expect_no_harm(mut bed: Bed) {
     assert_eq!(bed.numbers(), (0..1_000).collect::<Vec<_>>());
     let machine = &mut bed.ends[LISTENER].machine;
     assert_eq!(machine.quic().connection_count(), 1);
-    assert_eq!(machine.srt().connection_count(), 1);
+    assert_eq!(machine.srt().connections().count(), 1);
 }
 
 #[test]

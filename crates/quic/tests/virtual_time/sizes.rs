@@ -13,7 +13,7 @@ fn link(mtu: usize) -> LinkConfig {
 
 fn payload(bed: &mut Bed, side: usize) -> usize {
     let id = bed.ends[side].srt[0];
-    bed.ends[side].machine.srt().info(id).expect("it is there").max_payload
+    bed.ends[side].machine.srt().connections().get(id).expect("it is there").info().max_payload
 }
 
 #[test]

@@ -139,7 +139,8 @@ impl Ground {
 
     /// The statistics of a connection at a host.
     pub(crate) fn statistics_of(&self, host: usize, id: ConnectionId) -> Option<Statistics> {
-        self.hosts.get(host).machine.statistics(self.local(host), id)
+        let connection = self.hosts.get(host).machine.connection(id)?;
+        Some(connection.statistics(self.local(host)))
     }
 
     /// Sends a packet over its route.
@@ -196,8 +197,8 @@ impl Ground {
     pub(crate) fn expect(&mut self, calling: usize, called: usize, id: ConnectionId, purpose: Use) {
         let host = self.hosts.get_mut(calling);
         host.streams.insert(id, purpose);
-        if let Some(info) = host.machine.srt().info(id) {
-            let caller = (host.address, info.socket_id);
+        if let Some(connection) = host.machine.connection(id) {
+            let caller = (host.address, connection.info().socket_id);
             self.hosts.get_mut(called).expected.insert(caller, purpose);
         }
         self.hosts.touch(calling);

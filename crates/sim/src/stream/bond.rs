@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, Group, GroupDriver, Incoming, LinkAccess, LinkEndpoints,
-    LinkId, LinkState, SendError, SendOptions,
+    Acceptance, Attempt, Config, Connection, ConnectionGuard, ConnectionId, Group, GroupDriver,
+    Incoming, LinkAccess, LinkConnections, LinkId, LinkState, SendError, SendOptions,
 };
 use punctual_units::Instant;
 
@@ -113,7 +113,7 @@ impl Bond {
         let config = self.configs[0].clone();
         let group = &mut self.ends[self.caller as usize];
         let made = group.add_link(local, weight, |membership| {
-            let id = machine.srt().connect_link(local, path, config, membership);
+            let id = machine.srt().connect(local, path, Attempt::link(config, membership));
             id.map(|id| Member { link, host: calling, id })
         });
         if let Some(&Member { id, .. }) = made.ok().and_then(|made| group.link(made)) {
@@ -135,7 +135,8 @@ impl Bond {
         let config = self.configs[1].clone();
         let group = &mut self.ends[self.caller.other() as usize];
         let accepted = group.add_link(local, offer.weight, |membership| {
-            let id = at.machine.srt().accept_link(local, incoming.id, Some(config), membership);
+            let acceptance = Acceptance::link(Some(config), membership);
+            let id = at.machine.srt().accept(local, incoming.id, acceptance);
             id.map(|id| Member { link, host, id })
         });
         let id = group.link(accepted.ok()?)?.id;
@@ -150,8 +151,10 @@ impl Bond {
         self.drive(ground, end, |group, hosts| {
             let Some(link) = group.find(|it| (it.host, it.id) == (host, id)) else { return };
             // A link of another group is of no use.
-            if group.link_up(hosts, link).is_err() {
-                hosts.hosts.get_mut(host).machine.srt().close(hosts.local, id);
+            if group.link_up(hosts, link).is_err()
+                && let Some(mut connection) = hosts.connection(host, id)
+            {
+                connection.close();
             }
         });
         end
@@ -227,9 +230,10 @@ impl Bond {
             }
             while let Some(drained) = group.poll_drained() {
                 let Member { host, id, .. } = drained.link;
-                let host = hosts.hosts.get_mut(host);
-                host.machine.srt().release(hosts.local, id);
-                host.streams.remove(&id);
+                if let Some(connection) = hosts.connection(host, id) {
+                    connection.release();
+                }
+                hosts.hosts.get_mut(host).streams.remove(&id);
             }
         });
     }
@@ -276,23 +280,29 @@ struct GroupHosts<'a> {
     local: Instant,
 }
 
-impl LinkEndpoints for GroupHosts<'_> {
+impl GroupHosts<'_> {
+    fn connection(&mut self, host: usize, id: ConnectionId) -> Option<ConnectionGuard<'_>> {
+        self.hosts.get_mut(host).machine.srt().connection(self.local, id)
+    }
+}
+
+impl LinkConnections for GroupHosts<'_> {
     type Link = Member;
 
     fn now(&self) -> Instant {
         self.local
     }
 
-    fn with_endpoint<R>(
+    fn with_connection<R>(
         &mut self,
         link: &Member,
         access: LinkAccess,
-        work: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
-    ) -> R {
+        work: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R> {
         if access != LinkAccess::Query {
             self.hosts.touch(link.host);
         }
-        work(self.hosts.get_mut(link.host).machine.srt(), self.local, link.id)
+        Some(work(&mut *self.connection(link.host, link.id)?))
     }
 }
 

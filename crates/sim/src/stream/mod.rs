@@ -220,14 +220,15 @@ impl Stream {
             }
             Transport::Srt { sender, .. } => {
                 let id = self.connection(End::Sender).ok_or(SendError::NotConnected)?;
-                let endpoint = host.machine.srt();
+                let connection = host.machine.srt().connection(local, id);
+                let mut connection = connection.ok_or(SendError::NotConnected)?;
                 if sender.transmission() != Transmission::Stream {
                     let in_order = sender.transmission() == Transmission::Messages;
                     let options = SendOptions { in_order, ..SendOptions::default() };
-                    return endpoint.send(local, id, payload.clone(), options);
+                    return connection.send(payload.clone(), options);
                 }
                 while !payload.is_empty() {
-                    endpoint.write(local, id, payload)?;
+                    connection.write(payload)?;
                 }
                 Ok(())
             }
@@ -295,7 +296,8 @@ impl Stream {
         }
         let (now, local) = (ground.now(), ground.local(host));
         let endpoint = ground.hosts.get_mut(host).machine.srt();
-        while let Ok(Some(message)) = endpoint.recv(local, id) {
+        let Some(mut connection) = endpoint.connection(local, id) else { return };
+        while let Ok(Some(message)) = connection.recv() {
             self.receiving.take(now, local, &message);
         }
     }

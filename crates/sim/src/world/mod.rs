@@ -117,7 +117,7 @@ impl World {
         let machine = &self.ground.hosts.get(host).machine;
         match &stream.config.transport {
             Transport::Quic => machine.bare_quic_info(stream.number()),
-            _ => machine.quic_info_of(machine.path_of(stream.connection(end)?)?),
+            _ => machine.quic_info_of(machine.connection(stream.connection(end)?)?.info().path),
         }
     }
 

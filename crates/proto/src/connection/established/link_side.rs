@@ -1,13 +1,11 @@
 //! An established connection as a link of a group.
 
 use punctual_units::Instant;
-use punctual_wire::SeqNo;
 
 use super::Established;
 use crate::connection::signals::Signals;
 use crate::connection::timer::Cause;
 use crate::error::SendError;
-use crate::event::Message;
 use crate::group::LinkAction;
 
 /// The side of a connection that its group uses.
@@ -25,16 +23,6 @@ impl LinkSide<'_> {
     pub(in crate::connection) fn balance(&mut self) {
         self.0.receiver.bypass_to_group();
         self.0.sender.return_losses();
-    }
-
-    /// The messages that arrived for a balancing group.
-    pub(in crate::connection) fn take_bypassed(&mut self) -> Vec<Message> {
-        self.0.receiver.take_bypassed()
-    }
-
-    /// The lost packets that the group sends again over any link.
-    pub(in crate::connection) fn take_returned(&mut self) -> Vec<SeqNo> {
-        self.0.sender.take_returned()
     }
 
     /// Carries out an action of the group.

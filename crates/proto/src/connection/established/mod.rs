@@ -11,7 +11,7 @@ use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckNo, Control, DataHeader, Handshake, HandshakeRequest, MsgNo, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, Control, DataHeader, Handshake, HandshakeRequest, SocketId, Timestamp,
 };
 
 use self::link_side::LinkSide;
@@ -34,13 +34,13 @@ use super::timer::{Cause, Timer, TimerTable};
 use crate::config::Config;
 use crate::crypt;
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
-use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
+use crate::event::ConnectionInfo;
 use crate::group::{LinkStatus, LinkTerms};
 use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
 use crate::stream_id::RawStreamId;
-use crate::transmission::Transmission;
+use crate::wake_up::WakeUp;
 
 /// An established connection, from the end of the handshake until it is released.
 #[derive(Debug)]
@@ -140,13 +140,8 @@ impl Established {
         })
     }
 
-    /// Numbers messages from `first` on.
-    pub(super) const fn count_messages_from(&mut self, first: MsgNo) {
-        self.sender.count_from(first);
-    }
-
     /// Takes over the options that may change while the connection is established.
-    pub(super) fn configure(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
+    pub(super) fn follow_options(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
         self.sender.configure(config, &self.negotiated);
         self.receiver.configure(config, &self.negotiated);
         self.reschedule(now, Cause::Other, signals);
@@ -350,8 +345,24 @@ impl Established {
 
     // The application.
 
-    /// Reports an error of this end to the peer. Nothing acknowledges the report, and a second
-    /// packet would be a second error to the peer, so that it is sent once, as in libsrt.
+    /// The half that sends.
+    pub(super) const fn sender(&mut self) -> &mut SendHalf {
+        &mut self.sender
+    }
+
+    /// The half that sends, for reading.
+    pub(super) const fn as_sender(&self) -> &SendHalf {
+        &self.sender
+    }
+
+    /// The half that receives.
+    pub(super) const fn receiver(&mut self) -> &mut ReceiveHalf {
+        &mut self.receiver
+    }
+
+    /// Reports an error of this end to the peer, if the peer sends a file. Nothing acknowledges the
+    /// report, and a second packet would be a second error to the peer, so that it is sent once, as
+    /// in libsrt.
     pub(super) fn report_error(&mut self, error: PeerError) {
         if self.is_live() && self.receiver.is_of_file() {
             self.pending.error = Some(error);
@@ -360,68 +371,32 @@ impl Established {
 
     /// Fails if the application cannot send. An error that the peer reported comes first, once,
     /// also if the peer has left since.
-    fn check_sendable(&mut self) -> Result<(), SendError> {
+    pub(super) fn check_sendable(&mut self) -> Result<(), SendError> {
         if let Some(error) = self.peer_error.take_error() {
             return Err(SendError::PeerError(error));
         }
         self.lifetime.send_error().map_or(Ok(()), |reason| Err(SendError::Closed(reason)))
     }
 
-    /// Takes a message for sending; [`schedule_after_send`](Self::schedule_after_send) follows
-    /// unless packets are written now.
-    pub(super) fn send(
-        &mut self,
-        now: Instant,
-        payload: Bytes,
-        options: SendOptions,
-        config: &Config,
-    ) -> Result<(), SendError> {
-        self.check_sendable()?;
-        let packet = self.room.payload;
-        let taken = if payload.len() <= packet && !payload.is_empty() {
-            self.sender.submit(now, payload, options)
-        } else {
-            let max = self.max_message(config);
-            if payload.is_empty() || payload.len() > max {
-                return Err(SendError::Size { size: payload.len(), max });
-            }
-            self.sender.submit_parts(now, payload, packet, options)
-        };
-        if !taken {
-            return Err(SendError::Full);
-        }
-        self.lifetime.note_submitted(now);
-        Ok(())
-    }
-
-    /// Takes bytes of a stream for sending from the front of `data`, as far as there is room;
-    /// otherwise as [`send`](Self::send).
-    pub(super) fn write(
-        &mut self,
-        now: Instant,
-        data: &mut Bytes,
-        config: &Config,
-    ) -> Result<usize, SendError> {
-        self.check_sendable()?;
-        if config.transmission() != Transmission::Stream {
-            return Err(SendError::NoStream);
-        }
-        if data.is_empty() {
-            return Ok(0);
-        }
-        match self.sender.submit_stream(now, data, self.room.payload) {
-            0 => Err(SendError::Full),
-            taken => {
-                self.lifetime.note_submitted(now);
-                Ok(taken)
-            }
-        }
+    /// Bytes of payload in a packet.
+    pub(super) const fn packet_payload(&self) -> usize {
+        self.room.payload
     }
 
     /// Bytes of the largest message.
-    fn max_message(&self, config: &Config) -> usize {
+    pub(super) fn max_message(&self, config: &Config) -> usize {
         let packets = self.sender.message_packets(self.negotiated.fixed.peer_flow_window);
         self.room.message(config, packets)
+    }
+
+    /// Whether a packet can be submitted now.
+    pub(super) const fn has_room(&self) -> bool {
+        self.lifetime.is_open() && self.sender.room() > 0
+    }
+
+    /// A message, or bytes of a stream, were submitted.
+    pub(super) const fn note_submitted(&mut self, now: Instant) {
+        self.lifetime.note_submitted(now);
     }
 
     /// Sets the timers that a submitted message may change.
@@ -429,21 +404,16 @@ impl Established {
         self.reschedule(now, Cause::Submitted, signals);
     }
 
-    /// The next message, if it is due at `due_by`.
-    pub(super) fn recv(
-        &mut self,
-        now: Instant,
-        due_by: Instant,
-    ) -> Result<Option<Message>, RecvError> {
-        let next = match self.receiver.recv(now, due_by) {
-            Ok(message) => {
-                if self.receiver.ack_is_urgent() {
-                    self.pending.ack = true;
-                }
-                return Ok(Some(message));
-            }
-            Err(next) => next,
-        };
+    /// A message was read. Returns whether an ACK waits to be written.
+    pub(super) fn note_read(&mut self) -> bool {
+        if self.receiver.ack_is_urgent() {
+            self.pending.ack = true;
+        }
+        self.pending.ack
+    }
+
+    /// No message is due until `next`, if one ever is.
+    pub(super) fn note_unread(&mut self, now: Instant, next: WakeUp) -> Result<(), RecvError> {
         if let Some(reason) = self.lifetime.end_reason()
             && self.receiver.is_drained()
         {
@@ -454,35 +424,7 @@ impl Established {
         }
         self.told_readable = false;
         self.timers.assign(Timer::Deliver, next.instant(now));
-        Ok(None)
-    }
-
-    /// Whether the connection is readable, writable or broken.
-    pub(super) fn readiness(&mut self, due_by: Instant) -> Readiness {
-        Readiness {
-            readable: self.receiver.next_delivery().is_due(due_by),
-            writable: self.lifetime.is_open() && self.sender.room() > 0,
-            broken: !self.is_live(),
-        }
-    }
-
-    /// Whether a packet can be submitted now; if not, `signals` will report it.
-    pub(super) const fn await_room(&mut self) -> bool {
-        let has_room = self.lifetime.is_open() && self.sender.room() > 0;
-        if !has_room {
-            self.sender.await_room();
-        }
-        has_room
-    }
-
-    /// The numbers of the next message.
-    pub(super) const fn next_message(&self) -> (SeqNo, MsgNo) {
-        self.sender.next_message()
-    }
-
-    /// The next message has this number.
-    pub(super) const fn count_from(&mut self, msgno: MsgNo) {
-        self.sender.count_from(msgno);
+        Ok(())
     }
 
     // A link of a group.
@@ -514,15 +456,15 @@ impl Established {
     // Closing.
 
     /// The application closes; buffered messages may go out until `until`.
-    pub(super) fn close(&mut self, now: Instant, until: Instant, signals: &mut Signals) {
+    pub(super) fn close_by(&mut self, now: Instant, until: Instant, signals: &mut Signals) {
         if self.lifetime.close(until) {
             self.reschedule(now, Cause::Other, signals);
         }
     }
 
     /// The application closes, and buffered messages are not waited for.
-    pub(super) fn abort(&mut self, now: Instant, signals: &mut Signals) {
-        self.close(now, now, signals);
+    pub(super) fn close_now(&mut self, now: Instant, signals: &mut Signals) {
+        self.close_by(now, now, signals);
         if self.lifetime.stop_lingering(now) {
             self.reschedule(now, Cause::Other, signals);
         }
@@ -563,11 +505,6 @@ impl Established {
                 || self.lifetime.shutdown_is_due()
                 || self.receiver.nak_copy_is_due(now)
                 || self.sender.next_send().is_due(now))
-    }
-
-    /// Whether an ACK waits to be written.
-    pub(super) const fn ack_is_due(&self) -> bool {
-        self.pending.ack
     }
 
     /// Whether a control packet other than SHUTDOWN waits to be written.

@@ -80,11 +80,6 @@ impl Callers {
         self.config = config;
     }
 
-    /// The options of accepted connections, while the endpoint listens.
-    pub(super) const fn config(&self) -> Option<&Config> {
-        self.config.as_ref()
-    }
-
     /// Limits the number of callers at a time from now on.
     pub(super) fn limit(&mut self, limit: Option<usize>) {
         self.places = Places(limit);
@@ -515,7 +510,7 @@ mod tests {
         port.accept(id).expect("it fits");
         assert!(matches!(port.accept(id), Err(AcceptError::Gone)));
         assert!(port.handle(host(1), conclusion), "the response");
-        assert_eq!(port.connections.len(), 1);
+        assert_eq!(port.connections.count(), 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod departed;
 mod events;
+mod guard;
 mod off_path;
 mod outbox;
 mod paths;
@@ -18,6 +19,7 @@ use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, Socket
 pub(super) use self::departed::Call;
 use self::departed::Departed;
 use self::events::Events;
+pub use self::guard::ConnectionGuard;
 use self::off_path::{OffPathPacket, Reaction};
 use self::outbox::Outbox;
 pub use self::outbox::Transmit;
@@ -28,19 +30,20 @@ use self::timers::TimerQueue;
 use super::EndpointConfig;
 use crate::chance::Chance;
 use crate::connection::batch::Batch;
+use crate::connection::turn::{Turn, Unsettled};
 use crate::connection::{Connection, Occupant};
-use crate::error::{CloseReason, RecvError, SendError};
-use crate::event::{Event, Message, Readiness, SendOptions};
+use crate::error::CloseReason;
+use crate::event::Event;
 use crate::handshake::cookie::CookieKey;
 use crate::ids::ConnectionId;
 use crate::path::{Host, Path, PathId, PathProperties};
 
 /// The connections of an endpoint, with their paths, timers, events and datagrams.
 ///
-/// A connection is changed by [`change`](Self::change), or by one of the methods that the hot paths
-/// use; each does what follows from the change.
+/// The application reads them here, and changes one that the endpoint
+/// [hands out](crate::Endpoint::connection).
 #[derive(Debug)]
-pub(super) struct Connections {
+pub struct Connections {
     table: ConnectionTable,
     paths: Paths,
     timers: TimerQueue,
@@ -109,14 +112,25 @@ impl Connections {
     }
 
     /// A connection; `None` if it was released.
-    pub(super) fn get(&self, id: ConnectionId) -> Option<&Connection> {
+    pub fn get(&self, id: ConnectionId) -> Option<&Connection> {
         Some(&self.table[self.table.index(id)?].connection)
     }
 
-    /// A connection, for a change that moves no timer, causes no event and no datagram.
-    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        let index = self.table.index(id)?;
-        Some(&mut self.table[index].connection)
+    /// The number of connections in any state that were not released.
+    pub fn count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Hands out a connection; `None` if it was released.
+    #[inline]
+    pub(super) fn hand_out(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+    ) -> Option<ConnectionGuard<'_>> {
+        let turn = Turn::new(now, self.early_delivery);
+        self.table.get_mut(id)?.connection.begin_turn(turn);
+        Some(ConnectionGuard::new(self, id.index()))
     }
 
     /// Changes a connection; `None` if it was released.
@@ -132,82 +146,20 @@ impl Connections {
         Some(result)
     }
 
-    /// Submits a message to a connection.
-    pub(super) fn send(
-        &mut self,
-        now: Instant,
-        id: ConnectionId,
-        payload: Bytes,
-        options: SendOptions,
-    ) -> Result<(), SendError> {
-        let index = self.table.index(id).ok_or(SendError::NotConnected)?;
-        self.table[index].connection.send(now, payload, options)?;
-        self.settle_send(now, index);
-        Ok(())
-    }
-
-    /// Submits bytes of a stream to a connection.
-    pub(super) fn write(
-        &mut self,
-        now: Instant,
-        id: ConnectionId,
-        data: &mut Bytes,
-    ) -> Result<usize, SendError> {
-        let index = self.table.index(id).ok_or(SendError::NotConnected)?;
-        let taken = self.table[index].connection.write(now, data)?;
-        self.settle_send(now, index);
-        Ok(taken)
-    }
-
-    /// Takes the next message that is due out of a connection.
-    pub(super) fn recv(
-        &mut self,
-        now: Instant,
-        id: ConnectionId,
-    ) -> Result<Option<Message>, RecvError> {
-        let Some(index) = self.table.index(id) else { return Ok(None) };
-        let connection = &mut self.table[index].connection;
-        // Only a read that finds no message moves a timer. An ACK that announces new room is
-        // written at once.
-        match connection.recv(now, now + self.early_delivery) {
-            Ok(Some(message)) => {
-                if connection.ack_is_due() {
-                    self.enqueue(now, index);
-                }
-                Ok(Some(message))
-            }
-            end => {
-                self.timers.set(index, connection.next_timeout());
-                end
-            }
-        }
-    }
-
-    /// Whether a connection can be read or written to; `None` if it was released.
-    pub(super) fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
-        let due_by = now + self.early_delivery;
-        Some(self.get_mut(id)?.readiness(due_by))
-    }
-
     /// Sets how long before its time a message is delivered together with others.
     pub(super) fn set_early_delivery(&mut self, early: Duration) {
         self.early_delivery = early;
     }
 
-    /// Forgets a connection, after a SHUTDOWN if it was not closed.
-    pub(super) fn release(&mut self, now: Instant, id: ConnectionId) {
-        let Some(index) = self.table.index(id) else { return };
+    /// Forgets a connection, whose turn it is, after a SHUTDOWN if it was not closed.
+    fn release(&mut self, index: usize) {
         let mut slot = self.table.remove(index);
+        let (now, _) = slot.connection.turn().result();
         if let Some(final_packet) = slot.connection.final_packet(now) {
             self.outbox.reply(slot.connection.path.id, final_packet);
         }
         self.timers.set(index, None);
         self.outbox.forget(index);
-    }
-
-    /// The number of connections in any state.
-    pub(super) fn len(&self) -> usize {
-        self.table.len()
     }
 
     /// Frees the memory that tables keep for connections that were released.
@@ -374,13 +326,9 @@ impl Connections {
         });
     }
 
-    /// Forgets the properties of a path.
-    pub(super) fn forget_path(&mut self, path: PathId) {
-        self.paths.remove(path);
-    }
-
-    /// Ends the connections that use a path.
+    /// Ends the connections that use a path, and forgets its properties.
     pub(super) fn lose_path(&mut self, now: Instant, path: PathId, reason: &CloseReason) {
+        self.paths.remove(path);
         self.change_by_path(now, path, |connection| connection.lose_path(reason.clone()));
     }
 
@@ -535,10 +483,37 @@ impl Connections {
         self.enqueue(now, index);
     }
 
+    /// Follows the verbs of a turn of the application.
+    #[inline]
+    fn settle_turn(&mut self, index: usize) {
+        let slot = &self.table[index];
+        let (now, unsettled) = slot.connection.turn().result();
+        if unsettled.has(Unsettled::SUBMITTED) && !slot.queued {
+            self.settle_send(now, index);
+        }
+        let others = unsettled.without(Unsettled::SUBMITTED);
+        if !others.is_empty() {
+            self.settle_others(now, index, others);
+        }
+    }
+
+    /// Follows all verbs but submissions.
+    fn settle_others(&mut self, now: Instant, index: usize, unsettled: Unsettled) {
+        if unsettled.has(Unsettled::ANYTHING) {
+            self.settle(now, index);
+            return;
+        }
+        if unsettled.has(Unsettled::ACK) {
+            self.enqueue(now, index);
+        }
+        if unsettled.has(Unsettled::DELIVERY) {
+            self.timers.set(index, self.table[index].connection.next_timeout());
+        }
+    }
+
     /// Follows a submission. If packets can be sent now, the timers are set after that.
-    #[inline(always)]
     fn settle_send(&mut self, now: Instant, index: usize) {
-        if !self.table[index].queued && !self.enqueue(now, index) {
+        if !self.enqueue(now, index) {
             let connection = &mut self.table[index].connection;
             connection.schedule_after_send(now);
             self.timers.set(index, connection.next_timeout());
@@ -656,7 +631,7 @@ mod tests {
     #[test]
     fn a_released_connection_leaves_nothing_but_a_shutdown() {
         let (mut connections, ids) = with(&[host(1)]);
-        connections.release(NOW, ids[0]);
+        connections.hand_out(NOW, ids[0]).expect("it is there").release();
         assert!(connections.get(ids[0]).is_none() && connections.next_timeout().is_none());
         let sent: Vec<_> = batches(&mut connections).iter().map(|it| it.size).collect();
         assert_eq!(sent, [20]);

@@ -126,6 +126,12 @@ impl ConnectionTable {
         self.slots.get(id.index()).filter(|slot| slot.id == id).map(|_| id.index())
     }
 
+    /// A connection; `None` if it was removed.
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.index()).filter(|slot| slot.id == id)
+    }
+
     /// The index of the connection with this socket ID of ours.
     #[inline(always)]
     pub(super) fn of_socket(&self, socket_id: SocketId) -> Option<usize> {
