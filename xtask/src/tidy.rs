@@ -6,6 +6,7 @@ mod names;
 mod options;
 mod prose;
 mod structure;
+mod verbs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
