@@ -19,7 +19,6 @@ const IN_A_ROW: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Earliness {
     limit: Duration,
-    margin: Duration,
     earliest: Duration,
     /// The least transit time that was learned, nanoseconds: the negative of `earliest`, without a
     /// limit.
@@ -29,18 +28,9 @@ pub(super) struct Earliness {
 }
 
 impl Earliness {
-    /// For a stream of this latency, which is the margin: an emptied queue makes a path shorter by
-    /// hundreds of milliseconds, and a message that is delivered later by less than the latency
-    /// delays the following ones by less than that, too.
-    pub(super) fn new(latency: Duration) -> Self {
-        Self {
-            limit: MOST,
-            margin: latency.max(LEAST_MARGIN),
-            earliest: Duration::ZERO,
-            lowest: 0,
-            seen: 0,
-            in_a_row: 0,
-        }
+    /// No packet has arrived.
+    pub(super) const fn new() -> Self {
+        Self { limit: MOST, earliest: Duration::ZERO, lowest: 0, seen: 0, in_a_row: 0 }
     }
 
     /// The largest plausible earliness.
@@ -54,30 +44,32 @@ impl Earliness {
     }
 
     /// A plausible packet arrived. `transit` is its transit time less that of the packet that set
-    /// the time base, in nanoseconds; negative if it was faster.
+    /// the time base, in nanoseconds; negative if it was faster. The stream's latency is the margin:
+    /// an emptied queue makes a path shorter by hundreds of milliseconds, and a message that is
+    /// delivered later by less than the latency delays the following ones by less than that, too.
     #[inline(always)]
-    pub(super) fn note(&mut self, transit: i64) {
+    pub(super) fn note(&mut self, transit: i64, latency: impl FnOnce() -> Duration) {
         self.in_a_row = 0;
         if self.seen < LEARNT || transit < self.lowest {
-            self.learn(transit);
+            self.learn(transit, latency());
         }
     }
 
     #[inline(never)]
-    fn learn(&mut self, transit: i64) {
+    fn learn(&mut self, transit: i64, latency: Duration) {
         let early = Duration::from_nanos(transit.min(0).unsigned_abs());
         self.earliest = self.earliest.max(early).min(MOST);
         self.lowest = self.lowest.min(transit);
         self.seen = (self.seen + 1).min(LEARNT);
         if self.seen == LEARNT {
-            self.limit = (self.earliest + self.margin).min(MOST);
+            self.limit = (self.earliest + margin(latency)).min(MOST);
         }
     }
 
     /// A packet arrived whose earliness, in nanoseconds, is above the limit. Returns whether it is
     /// plausible, because enough packets in a row were as early.
     #[cold]
-    pub(super) fn believes(&mut self, early: u64) -> bool {
+    pub(super) fn believes(&mut self, early: u64, latency: Duration) -> bool {
         let early = Duration::from_nanos(early);
         if !Self::is_possible(early) {
             return false;
@@ -88,9 +80,14 @@ impl Earliness {
         }
         self.in_a_row = 0;
         self.earliest = early;
-        self.limit = (early + self.margin).min(MOST);
+        self.limit = (early + margin(latency)).min(MOST);
         true
     }
+}
+
+/// The margin above the learned earliness for a stream of this latency.
+fn margin(latency: Duration) -> Duration {
+    latency.max(LEAST_MARGIN)
 }
 
 #[cfg(test)]
@@ -100,36 +97,36 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn learnt(transit: i64) -> Earliness {
-        let mut earliness = Earliness::new(Duration::ZERO);
-        (0..LEARNT).for_each(|_| earliness.note(transit));
+        let mut earliness = Earliness::new();
+        (0..LEARNT).for_each(|_| earliness.note(transit, || Duration::ZERO));
         earliness
     }
 
     #[test]
     fn after_some_packets_no_other_may_be_much_earlier() {
-        assert_eq!(Earliness::new(Duration::ZERO).limit(), MOST);
+        assert_eq!(Earliness::new().limit(), MOST);
         assert_eq!(learnt(3_000_000).limit(), LEAST_MARGIN);
         assert_eq!(learnt(-300_000_000).limit(), Duration::from_millis(350));
-        let mut patient = Earliness::new(Duration::from_millis(750));
-        (0..LEARNT).for_each(|_| patient.note(0));
+        let mut patient = Earliness::new();
+        (0..LEARNT).for_each(|_| patient.note(0, || Duration::from_millis(750)));
         assert_eq!(patient.limit(), Duration::from_millis(750));
     }
 
     #[test]
     fn a_path_that_becomes_shorter_is_believed_when_packets_in_a_row_say_so() {
         let mut earliness = learnt(0);
-        let believed = (0..40).filter(|_| earliness.believes(900 * MS)).count();
+        let believed = (0..40).filter(|_| earliness.believes(900 * MS, Duration::ZERO)).count();
         assert_eq!(believed, 2, "each sixteenth that is beyond the limit");
         assert_eq!(earliness.limit(), Duration::from_millis(950));
-        assert!((0..100).all(|_| !earliness.believes(2_001 * MS)));
+        assert!((0..100).all(|_| !earliness.believes(2_001 * MS, Duration::ZERO)));
     }
 
     #[test]
     fn single_early_packets_among_others_are_not_believed() {
         let mut earliness = learnt(0);
         for _ in 0..100 {
-            earliness.note(0);
-            assert!(!earliness.believes(900 * MS));
+            earliness.note(0, || Duration::ZERO);
+            assert!(!earliness.believes(900 * MS, Duration::ZERO));
         }
         assert_eq!(earliness.limit(), LEAST_MARGIN);
     }

@@ -62,8 +62,8 @@ impl Timing {
             drift: (config.drift_tracer() && is_timed).then(DriftTracer::new),
             drift_is_followed: true,
             drift_is_shared: false,
-            data_earliness: Earliness::new(latency),
-            control_earliness: Earliness::new(latency),
+            data_earliness: Earliness::new(),
+            control_earliness: Earliness::new(),
             newest_implausible: None,
             transit_micros: 0,
         }
@@ -77,8 +77,8 @@ impl Timing {
             drift: Some(DriftTracer::new()),
             drift_is_followed: true,
             drift_is_shared: false,
-            data_earliness: Earliness::new(tsbpd.latency()),
-            control_earliness: Earliness::new(tsbpd.latency()),
+            data_earliness: Earliness::new(),
+            control_earliness: Earliness::new(),
             newest_implausible: None,
             transit_micros: 0,
         }
@@ -159,7 +159,7 @@ impl Timing {
         if let Some(tsbpd) = &self.tsbpd {
             let transit = tsbpd.transit(now, time);
             self.transit_micros = transit / 1_000;
-            self.data_earliness.note(transit);
+            self.data_earliness.note(transit, || tsbpd.latency());
         }
     }
 
@@ -179,11 +179,11 @@ impl Timing {
         let lateness = tsbpd.lateness(now, timestamp);
         let early = tsbpd.drift().saturating_sub(lateness);
         if early > nanos(self.control_earliness.limit()) {
-            if !self.control_earliness.believes(early.unsigned_abs()) {
+            if !self.control_earliness.believes(early.unsigned_abs(), tsbpd.latency()) {
                 return;
             }
         } else {
-            self.control_earliness.note(-early);
+            self.control_earliness.note(-early, || tsbpd.latency());
         }
         if let Some(tracer) = self.drift.as_mut().filter(|_| self.drift_is_followed)
             && let Some(drift) = tracer.sample(now, lateness, rtt)
@@ -244,7 +244,7 @@ impl Timing {
     fn judge_early(&mut self, now: Instant, time: PeerTime) -> PeerTime {
         let Some(tsbpd) = &self.tsbpd else { return time };
         let early = tsbpd.transit(now, time).unsigned_abs();
-        if self.data_earliness.believes(early) {
+        if self.data_earliness.believes(early, tsbpd.latency()) {
             return time;
         }
         if Earliness::is_possible(Duration::from_nanos(early)) {
