@@ -150,7 +150,7 @@ impl UnloadedRoundTrip {
 }
 
 impl Packets {
-    /// The packets that were sent, and those that were reported lost.
+    /// This number of packets, of which `lost` were reported lost.
     pub(crate) const fn new(sent: u64, lost: u64) -> Self {
         Self { sent, lost }
     }

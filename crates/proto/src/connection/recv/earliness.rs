@@ -44,9 +44,10 @@ impl Earliness {
     }
 
     /// A plausible packet arrived. `transit` is its transit time less that of the packet that set
-    /// the time base, in nanoseconds; negative if it was faster. The stream's latency is the margin:
-    /// an emptied queue makes a path shorter by hundreds of milliseconds, and a message that is
-    /// delivered later by less than the latency delays the following ones by less than that, too.
+    /// the time base, in nanoseconds; negative if it was faster. The stream's latency is the
+    /// margin: an emptied queue makes a path shorter by hundreds of milliseconds, and a message
+    /// that is delivered later by less than the latency delays the following ones by less than
+    /// that, too.
     #[inline(always)]
     pub(super) fn note(&mut self, transit: i64, latency: impl FnOnce() -> Duration) {
         self.in_a_row = 0;
