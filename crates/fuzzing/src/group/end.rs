@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupKind, LinkState,
+    Config, Connection, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupKind, LinkState,
     SendOptions, SocketId,
 };
 use punctual_testbed::{GroupEnd, settle};
@@ -168,7 +168,8 @@ impl End {
         let connections = links.filter_map(|(_, &(endpoint, id))| {
             self.links.endpoints[endpoint].connections().get(id)
         });
-        connections.map(|it| it.info()).map(|info| (info.socket_id, info.peer_socket_id)).collect()
+        let infos = connections.map(Connection::info);
+        infos.map(|info| (info.socket_id, info.peer_socket_id)).collect()
     }
 
     /// One of the connections, chosen by `number`: the path of the peer's packets and their

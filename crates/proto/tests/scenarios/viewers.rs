@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, Event, Message, SendOptions, SeqNo, SocketId,
+    Config, Connection, ConnectionId, Endpoint, Event, Message, SendOptions, SeqNo, SocketId,
 };
 use punctual_units::Instant;
 use punctual_wire::{Ack, Control, LossListBuilder, Timestamp};
@@ -180,7 +180,7 @@ impl Hall {
             let (now, way) = (self.now, &mut self.on_the_way);
             viewer.endpoint.handle_timeout(now);
             while viewer.endpoint.poll_event().is_some() {}
-            let info = viewer.endpoint.connections().get(viewer.call).map(|it| it.info());
+            let info = viewer.endpoint.connections().get(viewer.call).map(Connection::info);
             viewer.dest = info.filter(|info| info.connected).map(|info| info.peer_socket_id);
             let mut connection =
                 viewer.endpoint.connection(now, viewer.call).expect("not released");

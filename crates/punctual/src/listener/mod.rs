@@ -101,10 +101,10 @@ impl Listener {
         connection.check()?;
         let callers = Arc::<AcceptQueue>::default();
         let shards = port.shards();
-        for shard in &shards {
-            shard.shared().call_and_wake(|state, _| {
-                state.listen(connection.clone(), Arc::clone(&callers) as Arc<dyn Callers>)
-            })?;
+        let configs = std::iter::repeat_n(connection, shards.len());
+        for (shard, config) in shards.iter().zip(configs) {
+            let callers = Arc::clone(&callers) as Arc<dyn Callers>;
+            shard.shared().call_and_wake(|state, _| state.listen(config, callers))?;
         }
         let local = port.local_addr();
         callers.log().listens_at(local);
