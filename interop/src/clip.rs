@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::folder::shared;
 
-/// A real MPEG transport stream: 21 seconds of H.264 and AAC at a constant 5 Mb/s.
+/// A real MPEG transport stream: 11 seconds of H.264 and AAC at a constant 5 Mb/s.
 ///
 /// Its length is a whole number of messages of 1316 bytes.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Clip {
     pub fn get() -> &'static Self {
         static CLIP: OnceLock<Clip> = OnceLock::new();
         CLIP.get_or_init(|| {
-            let path = shared().join("clip.ts");
+            let path = shared().join("clip-of-11-s.ts");
             if !path.exists() {
                 make(&path);
             }
@@ -48,7 +48,7 @@ impl Clip {
 
     /// The first five seconds of the clip: whole messages.
     pub fn beginning(&self) -> &[u8] {
-        let messages = self.bytes.len() / MESSAGE / 4;
+        let messages = self.bytes.len() / MESSAGE / 2;
         &self.bytes[..messages * MESSAGE]
     }
 
@@ -103,7 +103,7 @@ fn make(path: &Path) {
     let mut ffmpeg = Command::new("ffmpeg");
     ffmpeg.args(["-hide_banner", "-nostdin", "-loglevel", "error", "-y"]);
     ffmpeg.args(["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25"]);
-    ffmpeg.args(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "21"]);
+    ffmpeg.args(["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "11"]);
     ffmpeg.args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "25"]);
     ffmpeg.args(["-b:v", "3500k", "-maxrate", "3500k", "-bufsize", "1750k"]);
     ffmpeg.args(["-c:a", "aac", "-b:a", "128k"]);

@@ -155,7 +155,7 @@ fn stream(test: &str, stream: &Stream) {
     if !have_all(&[Tool::Ffmpeg]) || !have_all(peer.tools()) || !have_all(carriage.tools()) {
         return;
     }
-    let _turn = TURNS.take(if carriage == Carriage::Udp { 1 } else { 2 });
+    let _turn = TURNS.take(if carriage == Carriage::Udp { 1 } else { 3 });
     let (sender, sender_role, receiver) = match direction {
         Direction::ToUs => (peer, peer_role, Program::Punctual),
         Direction::FromUs => (Program::Punctual, peer_role.other(), peer),
@@ -175,5 +175,5 @@ fn stream(test: &str, stream: &Stream) {
 }
 
 /// With more streams at a time on two processors, packets are late: the programs are debug builds,
-/// and the QUIC bridge, which is written in Python, counts twice.
+/// and the QUIC bridge, which is written in Python, counts three times.
 static TURNS: Turns = Turns::new(4);

@@ -11,7 +11,9 @@ use std::thread;
 
 use punctual_stalls::Watch;
 
-use crate::shell::{Outcome, cargo, output_of, read, say};
+use crate::shell::{
+    Outcome, cargo, cargo_that_gives_way, output_of, read, run as run_command, say,
+};
 use crate::totals::{Moment, Totals};
 
 /// Test programs that run one after another.
@@ -19,6 +21,8 @@ struct Lane {
     selection: Vec<String>,
     /// The number of tests that run at a time.
     threads: usize,
+    /// Whether the other lane gets the processors first.
+    gives_way: bool,
 }
 
 /// Runs all tests, with what `prepare` adds to the commands. Returns their results, and whether all
@@ -27,10 +31,12 @@ pub(crate) fn run(prepare: impl Fn(&mut Command) -> Outcome) -> Result<(Totals, 
     // Cargo compiles for both lanes here, and examples, which no lane selects.
     let mut build = cargo(["test", "--workspace", "--no-run"]);
     prepare(&mut build)?;
-    crate::shell::run(&mut build)?;
+    run_command(&mut build)?;
     let mut commands = Vec::new();
     for lane in lanes(&integration_tests()?) {
-        let mut tests = cargo(["test", "--workspace", "--no-fail-fast"]);
+        let arguments = ["test", "--workspace", "--no-fail-fast"];
+        let mut tests =
+            if lane.gives_way { cargo_that_gives_way(arguments) } else { cargo(arguments) };
         tests.args(&lane.selection);
         prepare(&mut tests)?;
         if std::env::var_os(THREADS).is_none() {
@@ -75,15 +81,15 @@ fn run_lane(tests: &mut Command) -> Result<(Totals, bool), String> {
     Ok((totals, passed?))
 }
 
-/// Tests in real time, and tests that compute, which leave one processor to the others.
+/// Tests in real time, and tests that compute with the time that the others leave.
 fn lanes(tests: &[(String, String)]) -> [Lane; 2] {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let select = |in_real_time: bool| {
         let tests = tests.iter().filter(|(folder, _)| is_in_real_time(folder) == in_real_time);
         tests.map(|(_, name)| format!("--test={name}")).collect::<Vec<_>>()
     };
-    let real = Lane { selection: select(true), threads: 2 * processors };
-    let mut computing = Lane { selection: select(false), threads: (processors - 1).max(1) };
+    let real = Lane { selection: select(true), threads: 2 * processors, gives_way: false };
+    let mut computing = Lane { selection: select(false), threads: processors, gives_way: true };
     computing.selection.extend(["--lib", "--bins"].map(str::to_owned));
     [real, computing]
 }

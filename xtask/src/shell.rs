@@ -26,6 +26,18 @@ pub(crate) fn cargo<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> Comman
     command
 }
 
+/// A call of cargo as [`cargo`] makes it, to whose processes the system prefers others.
+pub(crate) fn cargo_that_gives_way<I: IntoIterator<Item: AsRef<OsStr>>>(arguments: I) -> Command {
+    let cargo = cargo(arguments);
+    if !cfg!(unix) {
+        return cargo;
+    }
+    let mut command = Command::new("nice");
+    command.args(["-n", "10"]).arg(cargo.get_program()).args(cargo.get_args());
+    command.current_dir(root());
+    command
+}
+
 /// Runs `command` to its end; a non-zero code is an error.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     announce(command);

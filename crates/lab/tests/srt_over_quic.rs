@@ -27,7 +27,8 @@ fn srt_over_quic_recovers_losses_and_evens_out_delays() {
         let share = |it: &Outcome, name: &str| it.numbers[name] / it.numbers["messagesSent"];
         for bare in [quic, udp] {
             let lost = share(bare, "pktLost");
-            assert!((0.000_6..0.001_6).contains(&lost), "{lost}");
+            // One in a thousand, in bursts: two minutes are a small sample.
+            assert!((0.000_6..0.002).contains(&lost), "{lost}");
             let ts_df = bare.numbers["usDelayFactorMean"];
             assert!((28_000.0..38_000.0).contains(&ts_df), "{ts_df} µs");
         }

@@ -224,9 +224,17 @@ fn the_promise_holds_on_the_laboratory_link_with_5_percent_of_loss() {
 
 #[test]
 fn punctual_peers_are_advised_less_latency_than_other_programs() {
-    let measurement = probe(&lab(&Loss::Random(0.05)), 2, &ProbeConfig::default(), Peer::Punctual);
-    let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
-    let both_ends = it.both_ends.expect("something better");
+    // The loss of retransmissions, a twentieth of a twentieth of the packets, is measured within a
+    // fifth: in some courses it forbids the lower latency.
+    let advised = (1..=5).filter_map(|seed| {
+        let path = lab(&Loss::Random(0.05));
+        let measurement = probe(&path, seed, &ProbeConfig::default(), Peer::Punctual);
+        let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
+        Some((it.both_ends?, it, measurement))
+    });
+    let advised: Vec<_> = advised.collect();
+    assert!(advised.len() >= 3, "{} of 5", advised.len());
+    let (both_ends, it, measurement) = &advised[0];
     assert!(both_ends.need.latency < it.latency && both_ends.need.overhead < 0.06, "{both_ends:?}");
     let uris = it.uris("srt", "host:4200", &[]);
     let latency = format!("?latency={}", both_ends.need.latency.as_millis());
@@ -244,7 +252,7 @@ fn punctual_peers_are_advised_less_latency_than_other_programs() {
     let why = it.why.iter().find(|why| why.setting == "both_ends").expect("a reason");
     assert!(why.text.starts_with("deadline-aware retransmission"), "{why:?}");
     assert!(it.why.iter().all(|why| !why.text.contains("  ")), "{:?}", it.why);
-    let json = document(&measurement, Ok((&it, &uris)));
+    let json = document(measurement, Ok((it, &uris)));
     let told = &json["recommendation"]["both_ends"];
     assert_eq!(told["retransmit_algorithm"], "deadline");
     assert!(told["latency_ms"].as_f64() < json["recommendation"]["latency_ms"].as_f64(), "{told}");
