@@ -30,7 +30,7 @@ const PLAIN_DATA: &[&str] = &[
 ];
 
 /// The fields of types with state that are open to other files. The number may only fall.
-const OPEN_FIELDS: usize = 169;
+const OPEN_FIELDS: usize = 160;
 
 #[test]
 fn types_with_state_have_at_most_15_fields() {

@@ -18,8 +18,8 @@ pub(crate) struct ReceiveCounts {
     encryption: UnreadablePackets,
     filter: FilterPackets,
     sharing: Sharing,
-    pub(crate) acks_sent: u64,
-    pub(crate) ignored: u64,
+    acks_sent: u64,
+    ignored: u64,
 }
 
 /// The part of its stream that a connection carries. It decides how packets count that the sender
@@ -103,6 +103,15 @@ impl ReceiveCounts {
     /// Packets that the filter could not rebuild.
     pub(crate) fn filter_lost(&mut self, packets: u32) {
         self.filter.lost += u64::from(packets);
+    }
+
+    /// Packets were ignored.
+    pub(crate) const fn ignored(&mut self, packets: u64) {
+        self.ignored += packets;
+    }
+
+    pub(crate) const fn ack_sent(&mut self) {
+        self.acks_sent += 1;
     }
 
     pub(crate) const fn stored(&mut self, payload: usize) {

@@ -12,7 +12,6 @@ use super::announced_drops::AnnouncedDrops;
 use super::buffer::Stored;
 use super::link::LinkEstimate;
 use super::store::Store;
-use super::tsbpd::Tsbpd;
 
 /// The shortest silence that counts; hosts and networks cause shorter ones at any time.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
@@ -39,26 +38,24 @@ impl StreamView<'_> {
     #[cold]
     pub(super) fn excludes(&self, now: Instant, header: &DataHeader, stored: &Stored) -> bool {
         let seq = header.seq;
-        if seq.distance_from(self.store.buffer.end()) >= SUSPICIOUS_GAP.cast_signed() {
+        if seq.distance_from(self.store.end()) >= SUSPICIOUS_GAP.cast_signed() {
             return true;
         }
-        !self.store.delivery.is_file()
+        !self.store.is_of_file()
             && !header.retransmitted
-            && self.store.buffer.has_passed(seq)
-            && self.store.timing.shows_forgery(now, stored.time)
+            && self.store.shows_forgery(now, seq, stored)
     }
 
     /// The time that candidates must continue while the stream is silent.
     fn confirmation_time(&self, rtt: Rtt) -> Duration {
-        let latency = self.store.timing.tsbpd().map_or(UNTIMED, Tsbpd::latency);
+        let latency = self.store.timing().latency().unwrap_or(UNTIMED);
         confirmation_time(rtt.smoothed, self.link.usual_pause(), latency)
     }
 
     /// Whether the sender has announced that it dropped all packets before `first`.
     fn has_announced(&self, first: SeqNo) -> bool {
-        let behind = self.drops.behind(self.store.buffer.end());
-        behind != self.store.buffer.end()
-            && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
+        let behind = self.drops.behind(self.store.end());
+        behind != self.store.end() && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
     }
 
     /// Whether a burst of packets was lost before the candidates: their timestamps leave out as
@@ -67,27 +64,22 @@ impl StreamView<'_> {
     /// packets of the stream so far still find their places, and are due before the candidates.
     #[cold]
     fn lost_a_burst_before(&self, now: Instant, candidates: &Candidates) -> bool {
-        let (Some(tsbpd), Some(first)) = (self.store.timing.tsbpd(), candidates.packets.first())
-        else {
-            return false;
-        };
         let (Some(pause), Some(heard)) = (self.link.mean_pause(), self.link.newest_arrival())
         else {
             return false;
         };
-        let transit_micros = self.store.timing.transit_micros();
-        let transit = Duration::from_micros(transit_micros.unsigned_abs());
-        let newest = if transit_micros < 0 { heard + transit } else { heard - transit };
-        let time = tsbpd.origin(first.stored.time).saturating_since(newest);
-        let numbers = first.seq.distance_from(self.store.buffer.end()).unsigned_abs();
+        let Some(first) = candidates.packets.first() else { return false };
+        let Some(time) = self.store.timing().sent_after(heard, first.stored.time) else {
+            return false;
+        };
+        let numbers = first.seq.distance_from(self.store.end()).unsigned_abs();
         let has_continued = now >= candidates.began + (pause * UNUSUAL).max(LEAST_SILENCE);
         has_continued && pause.saturating_mul(numbers) <= time * 2
     }
 
     /// Whether the silence was long enough for as many packets as the numbers leave out.
     fn silence_explains(&self, candidates: &Candidates) -> bool {
-        let beyond =
-            u64::from(candidates.first.distance_from(self.store.buffer.end()).unsigned_abs());
+        let beyond = u64::from(candidates.first.distance_from(self.store.end()).unsigned_abs());
         let rate = u64::from(self.link.arrival_rate());
         let silence = u64::try_from(candidates.silence().as_millis()).unwrap_or(u64::MAX);
         rate == 0 || beyond <= (rate * FASTER).saturating_mul(silence) / 1_000
@@ -95,7 +87,7 @@ impl StreamView<'_> {
 
     /// Whether the candidates are the stream.
     fn believes(&self, now: Instant, candidates: &Candidates) -> bool {
-        if self.store.delivery.is_file() {
+        if self.store.is_of_file() {
             return candidates.confirmed;
         }
         if candidates.is_behind {
@@ -153,7 +145,7 @@ impl JumpDetector {
         rtt: Rtt,
         stream: StreamView<'_>,
     ) -> u64 {
-        let limit = stream.store.buffer.limit();
+        let limit = stream.store.limit();
         let refused = match &mut self.candidates {
             Some(candidates) => candidates.add(packet, limit).err(),
             None => Some(packet),
@@ -164,7 +156,7 @@ impl JumpDetector {
         let confirmation = stream.confirmation_time(rtt);
         let mut candidates = Candidates::new(now, silent_since, confirmation, packet);
         candidates.confirmed = stream.has_announced(candidates.first);
-        candidates.is_behind = candidates.first.is_before(stream.store.buffer.end());
+        candidates.is_behind = candidates.first.is_before(stream.store.end());
         if candidates.is_behind {
             // Without latency that time would be zero, and any stragglers would be believed.
             candidates.confirmation = candidates.confirmation.max(LEAST_SILENCE);
@@ -181,17 +173,14 @@ impl JumpDetector {
     pub(super) fn decide(&mut self, now: Instant, stream: StreamView<'_>) -> Option<Jump> {
         let mut candidates =
             self.candidates.take_if(|candidates| stream.believes(now, candidates))?;
-        let beyond = candidates.first.distance_from(stream.store.buffer.end());
         let kind = if candidates.is_behind {
             JumpKind::Back
-        } else if !stream.store.delivery.keeps_all()
-            && usize::try_from(beyond).is_ok_and(|beyond| beyond >= stream.store.buffer.room())
-        {
+        } else if !stream.store.keeps_all() && stream.store.is_beyond_room(candidates.first) {
             JumpKind::BeyondRoom
         } else {
             JumpKind::WithinRoom
         };
-        if kind == JumpKind::BeyondRoom && stream.store.buffer.packets() > 0 {
+        if kind == JumpKind::BeyondRoom && !stream.store.is_empty() {
             candidates.wait = true;
             self.candidates = Some(candidates);
             return None;
@@ -332,6 +321,7 @@ mod tests {
     use punctual_wire::{MsgNo, Timestamp};
 
     use super::super::buffer::MessagePart;
+    use super::super::tsbpd::Tsbpd;
     use super::*;
 
     const MS: fn(u64) -> Instant = Instant::from_millis;

@@ -44,7 +44,6 @@ use self::announced_drops::AnnouncedDrops;
 use self::buffer::{Insert, Stored};
 use self::counts::ReceiveCounts;
 use self::file::FileReceipt;
-use self::group_bypass::GroupBypass;
 use self::jump::{Arrived, JumpDetector, JumpKind, StreamView};
 use self::link::LinkEstimate;
 use self::nak_scheduler::NakScheduler;
@@ -111,14 +110,14 @@ impl ReceiveHalf {
 
     /// Applies the options that may change while the connection runs.
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
-        self.store.timing.trace_clock(config.drift_tracer());
+        self.store.timing_mut().trace_clock(config.drift_tracer());
         self.naks.set_reorder_tolerance(config, negotiated);
     }
 
     /// The properties of the path have changed.
     pub(crate) fn follow_path(&mut self, path: &Path) {
         self.overhead = path.properties.packet_overhead();
-        self.store.delivery.follow_path(path);
+        self.store.follow_path(path);
     }
 
     /// A data packet arrived; the packet before it, of any kind, arrived at `heard_before`. Returns
@@ -139,13 +138,12 @@ impl ReceiveHalf {
 
     /// A packet arrived, and was ignored.
     pub(crate) const fn ignore(&mut self) {
-        self.counts.ignored += 1;
+        self.counts.ignored(1);
     }
 
     /// Bytes of the packets that wait for the application, with what each takes beside its payload.
     pub(crate) fn held(&self) -> u64 {
-        let stored = self.store.buffer.bytes() + self.store.buffer.packets() as u64 * PACKET;
-        stored + self.jumps.packets() * (PACKET + 1_456)
+        self.store.held(PACKET) + self.jumps.packets() * (PACKET + 1_456)
     }
 
     /// A packet of the peer's filter arrived.
@@ -172,7 +170,7 @@ impl ReceiveHalf {
     /// that. They are dropped if both ends agreed on no retransmissions and TLPKTDROP is off: the
     /// stream would wait for them without end, as libsrt's does.
     pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
-        let most = self.store.buffer.end().plus(self.store.room()).minus(1);
+        let most = self.store.last_place();
         let last = if last.is_after(most) { most } else { last };
         if last.is_before(first) {
             return;
@@ -183,7 +181,7 @@ impl ReceiveHalf {
                 let missing = self.store.missing();
                 self.naks.report(now, (first, last), missing, rtt);
             }
-            Arq::Never if !self.store.timing.drops_too_late() && !self.store.keeps_all() => {
+            Arq::Never if !self.store.timing().drops_too_late() && !self.store.keeps_all() => {
                 self.forgo(first, last);
             }
             Arq::Always | Arq::Never => {}
@@ -192,10 +190,10 @@ impl ReceiveHalf {
 
     /// When the stream counts as paused if no original comes; `None` if no packet is missing.
     pub(crate) fn pauses_at(&self, now: Instant) -> Option<Instant> {
-        if self.store.buffer.missing().is_empty() {
+        if !self.store.has_missing() {
             return None;
         }
-        let latency = self.store.timing.tsbpd().map_or(Duration::ZERO, tsbpd::Tsbpd::latency);
+        let latency = self.store.timing().latency().unwrap_or_default();
         let most = (latency / LATENCY_OF_PAUSE).max(LEAST_PAUSE);
         let pause = (self.link.usual_pause() * 2).clamp(LEAST_PAUSE, most);
         Some(self.link.newest_arrival().unwrap_or(now) + pause)
@@ -204,13 +202,8 @@ impl ReceiveHalf {
     /// Takes in a data packet that arrived or was rebuilt.
     #[inline(always)]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
-        let place = self.store.delivery.arrived(now, header, payload.len(), self.full_payload);
-        let stored = Stored {
-            payload,
-            time: self.store.timing.plausible_time(now, header.timestamp),
-            place,
-        };
-        let gap = header.seq.distance_from(self.store.buffer.end());
+        let stored = self.store.arrived(now, header, payload, self.full_payload);
+        let gap = header.seq.distance_from(self.store.end());
         if !(0..SUSPICIOUS_GAP.cast_signed()).contains(&gap)
             && self.stream().excludes(now, header, &stored)
         {
@@ -219,11 +212,11 @@ impl ReceiveHalf {
             return true;
         }
         if gap >= 0 && self.jumps.is_undecided() && !header.retransmitted {
-            self.counts.ignored += self.jumps.discard();
+            self.counts.ignored(self.jumps.discard());
         }
-        let joins = gap == 0 && self.store.buffer.has_place_for(header.seq) && self.only_waits();
+        let joins = gap == 0 && self.store.has_place_for(header.seq) && self.only_waits();
         // A NAK that waits already needs no further notice.
-        let waited = joins && !self.store.buffer.missing().is_empty() && self.naks.is_due();
+        let waited = joins && self.store.has_missing() && self.naks.is_due();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || !waited && self.has_feedback()
     }
@@ -231,7 +224,7 @@ impl ReceiveHalf {
     /// Whether a packet that ends a message or a piece of a stream has arrived and moved the
     /// acknowledgement since the last call.
     pub(crate) fn take_quick_ack(&mut self) -> bool {
-        self.store.delivery.take_quick_ack() && self.acks.is_news(self.store.buffer.acknowledged())
+        self.store.take_quick_ack() && self.acks.is_news(self.store.acknowledged())
     }
 
     /// A data packet arrived that cannot be decrypted. Returns whether an answer may be due.
@@ -283,20 +276,18 @@ impl ReceiveHalf {
             // Packets that can be decrypted continue to arrive: this one was forged.
             return false;
         }
-        let end = self.store.buffer.end();
+        let end = self.store.end();
         let gap = seq.distance_from(end);
         if gap >= SUSPICIOUS_GAP.cast_signed() {
             if !self.unreadable.confirms(seq, SUSPICIOUS_GAP) {
                 return false;
             }
-            if gap.unsigned_abs() as usize >= self.store.buffer.room()
-                && self.store.buffer.packets() == 0
-            {
+            if self.store.is_beyond_room(seq) && self.store.is_empty() {
                 self.jump_ahead(now, seq);
             }
         }
-        let first = if gap > 0 { self.store.buffer.end() } else { seq };
-        let given_up = self.store.buffer.give_up_beyond(first, seq);
+        let first = if gap > 0 { self.store.end() } else { seq };
+        let given_up = self.store.give_up_beyond(first, seq);
         self.counts.dropped(u64::from(given_up.saturating_sub(1)));
         given_up > 0
     }
@@ -304,15 +295,15 @@ impl ReceiveHalf {
     /// Whether the next packet in order moves no timer: other packets wait for delivery before it,
     /// and it changes neither the next ACK nor the missing packets.
     fn only_waits(&self) -> bool {
-        let unmoved = if self.store.buffer.missing().is_empty() {
-            self.acks.counts_down(self.store.buffer.end())
+        let unmoved = if self.store.has_missing() {
+            self.acks.counts_arrivals_down() && self.store.has_behind_gap()
         } else {
-            self.acks.counts_arrivals_down() && self.store.buffer.first_behind_gap().is_some()
+            self.acks.counts_down(self.store.end())
         };
         unmoved
-            && self.store.buffer.packets() > 0
+            && !self.store.is_empty()
             && self.naks.next_ripe().is_none()
-            && !self.store.delivery.is_file()
+            && !self.store.is_of_file()
     }
 
     /// Counts a control packet that was sent at `timestamp`; `rtt` is the latest sample.
@@ -322,28 +313,28 @@ impl ReceiveHalf {
         timestamp: Timestamp,
         rtt: Option<Duration>,
     ) {
-        self.store.timing.trace_drift(now, timestamp, rtt);
+        self.store.timing_mut().trace_drift(now, timestamp, rtt);
     }
 
     /// The drift of the peer's clock that this connection traced, nanoseconds.
     pub(crate) fn traced_drift(&self) -> i64 {
-        self.store.timing.traced_drift()
+        self.store.timing().traced_drift()
     }
 
     /// The connection is a link of a group, which sets the correction for the drift from now on;
     /// now it is `nanos`.
     pub(crate) const fn share_drift(&mut self, nanos: i64) {
-        self.store.timing.share_drift(nanos);
+        self.store.timing_mut().share_drift(nanos);
         self.counts.is_link(false);
     }
 
     pub(crate) const fn set_drift(&mut self, nanos: i64) {
-        self.store.timing.set_drift(nanos);
+        self.store.timing_mut().set_drift(nanos);
     }
 
     /// Delivers by the time base of a group from now on, including the packets in the buffer.
     pub(crate) fn align(&mut self, timebase: &GroupTimebase) {
-        self.store.timing.align(timebase);
+        self.store.timing_mut().align(timebase);
     }
 
     /// The sender has dropped these packets. The missing ones among them are dropped here, too;
@@ -351,15 +342,15 @@ impl ReceiveHalf {
     /// `false` if the message cannot be true.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
         let DropRequest { first, last, .. } = *request;
-        let most = self.store.buffer.end().plus(self.store.room()).minus(1);
+        let most = self.store.last_place();
         let is_far = last.is_after(most);
-        let stream = self.store.delivery.is_stream();
+        let stream = self.store.is_stream();
         if last.is_before(first) || is_far && !self.accepts_out_of_window(request) || stream {
             return false;
         }
-        if self.store.delivery.is_file() {
+        if self.store.is_of_file() {
             // Its sender may not send a packet after them before they are acknowledged.
-            let count = self.store.buffer.give_up_beyond(first, if is_far { most } else { last });
+            let count = self.store.give_up_beyond(first, if is_far { most } else { last });
             self.counts.dropped(u64::from(count));
             return true;
         }
@@ -369,9 +360,9 @@ impl ReceiveHalf {
     /// Drops the missing packets from `first` to `last`, now or when a packet after them arrives.
     /// Returns `false` if there is no room to remember that.
     fn forgo(&mut self, first: SeqNo, last: SeqNo) -> bool {
-        let count = self.store.buffer.give_up(first, last);
+        let count = self.store.give_up(first, last);
         self.counts.given_up(count.into(), true);
-        let end = self.store.buffer.end();
+        let end = self.store.end();
         if last.is_before(end) {
             return true;
         }
@@ -382,7 +373,7 @@ impl ReceiveHalf {
     /// lost, the sender of a file may have dropped more packets than there is room for. Its message
     /// begins at the acknowledgement, and is repeated from there until this end has followed.
     fn accepts_out_of_window(&self, request: &DropRequest) -> bool {
-        self.store.keeps_all() && request.first == self.store.buffer.acknowledged()
+        self.store.keeps_all() && request.first == self.store.acknowledged()
     }
 
     /// An ACKACK arrived. Returns the round-trip time, if its ACK had none yet.
@@ -393,7 +384,7 @@ impl ReceiveHalf {
     /// The next message if it is due at `due_by`, or else the instant of
     /// [`next_delivery`](Self::next_delivery).
     pub(crate) fn recv(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
-        if self.store.delivery.is_file() {
+        if self.store.is_of_file() {
             let (message, discarded) = self.store.recv_of_file(now);
             self.counts.dropped(discarded);
             return message;
@@ -436,13 +427,13 @@ impl ReceiveHalf {
     /// The peer has closed the connection: all missing packets are dropped. Of a file, packets
     /// after a missing one are not delivered.
     pub(crate) fn end(&mut self) {
-        let dropped = self.store.end();
+        let dropped = self.store.close();
         self.counts.dropped(dropped);
     }
 
     /// The instant at which the ACK timer expires, if an ACKACK takes `wait` at most.
     pub(crate) fn next_ack(&self, now: Instant, wait: Duration) -> Option<Instant> {
-        self.acks.due(now, self.store.buffer.acknowledged(), wait)
+        self.acks.due(now, self.store.acknowledged(), wait)
     }
 
     /// Whether an ACK has to be sent before its timer: the buffer was full and has room again.
@@ -452,11 +443,11 @@ impl ReceiveHalf {
 
     /// The full or small ACK, or the report, that is due now, if an ACKACK takes `wait` at most.
     pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt, wait: Duration) -> Ack {
-        let next = self.store.buffer.acknowledged();
+        let next = self.store.acknowledged();
         let room = self.store.room();
         let given_up = self.counts.never_delivered();
         let (number, kind) = self.acks.send(now, next, room, given_up, wait);
-        self.counts.acks_sent += 1;
+        self.counts.ack_sent();
         let link = AckLink {
             rtt_us: micros(rtt.smoothed),
             rtt_var_us: micros(rtt.variance),
@@ -465,7 +456,7 @@ impl ReceiveHalf {
         match kind {
             AckKind::Small => Ack::Small { number, next, link },
             AckKind::Full | AckKind::Report => {
-                let packets_per_sec = match self.store.delivery.file() {
+                let packets_per_sec = match self.store.file() {
                     Some(file) => file.packets_per_sec(),
                     None => self.link.arrival_rate(),
                 };
@@ -495,7 +486,7 @@ impl ReceiveHalf {
 
     /// The light ACK, if one is due.
     pub(crate) fn take_light_ack(&mut self) -> Option<Ack> {
-        self.acks.take_light().then(|| Ack::Light { next: self.store.buffer.acknowledged() })
+        self.acks.take_light().then(|| Ack::Light { next: self.store.acknowledged() })
     }
 
     /// Whether a light ACK or a loss report waits to be sent.
@@ -584,8 +575,8 @@ impl ReceiveHalf {
 
     /// Whether a packet lies far ahead of the live stream.
     pub(crate) fn is_far_ahead(&self, seq: SeqNo) -> bool {
-        !self.store.delivery.is_file()
-            && seq.distance_from(self.store.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
+        !self.store.is_of_file()
+            && seq.distance_from(self.store.end()) >= SUSPICIOUS_GAP.cast_signed()
     }
 
     /// A packet arrived that does not belong to the stream so far.
@@ -593,7 +584,7 @@ impl ReceiveHalf {
     fn take_candidate(&mut self, now: Instant, packet: Arrived, rtt: Rtt) {
         let Self { store, link, drops, jumps, .. } = self;
         let stream = StreamView { store, link, drops };
-        self.counts.ignored += jumps.add(now, packet, rtt, stream);
+        self.counts.ignored(jumps.add(now, packet, rtt, stream));
         self.follow_jump(now, rtt);
     }
 
@@ -614,7 +605,7 @@ impl ReceiveHalf {
 
     /// Continues at `seq`, before the newest packet: the packets in the buffer were forged.
     fn jump_back(&mut self, seq: SeqNo) {
-        self.counts.ignored += self.store.buffer.restart(seq) as u64;
+        self.counts.ignored(self.store.restart(seq));
         self.counts.jumped_back();
         self.drops.clear();
         self.naks.clear();
@@ -623,10 +614,10 @@ impl ReceiveHalf {
     /// Continues at `seq`. The packets between count as lost, but no more of them than a packet a
     /// microsecond since the newest one.
     fn jump_ahead(&mut self, now: Instant, seq: SeqNo) {
-        let beyond = seq.distance_from(self.store.buffer.end()).unsigned_abs();
+        let beyond = seq.distance_from(self.store.end()).unsigned_abs();
         let silence = now.saturating_since(self.link.newest_arrival().unwrap_or(self.started));
         let existed = u128::from(beyond) <= silence.as_micros();
-        let skipped = self.store.buffer.jump(seq, if existed { beyond } else { 0 });
+        let skipped = self.store.jump(seq, if existed { beyond } else { 0 });
         self.counts.jumped_ahead(u64::from(skipped));
         self.drops.clear();
         self.naks.stop_period();
@@ -637,24 +628,21 @@ impl ReceiveHalf {
     /// bring a DROPREQ for them, but `seq` has arrived now.
     #[cold]
     fn evict_for(&mut self, seq: SeqNo) {
-        if self.store.timing.drops_too_late() {
-            let count = self.store.buffer.give_way(seq);
-            self.counts.given_up(count.into(), true);
-        }
+        let count = self.store.give_way(seq);
+        self.counts.given_up(count.into(), true);
     }
 
     #[inline(always)]
     fn store(&mut self, now: Instant, seq: SeqNo, retransmitted: bool, stored: Stored, rtt: Rtt) {
-        if !self.store.buffer.has_place_for(seq) {
+        if !self.store.has_place_for(seq) {
             self.evict_for(seq);
         }
         let payload = stored.payload.len();
         let time = stored.time;
-        let previous_end = self.store.buffer.end();
+        let previous_end = self.store.end();
         let insert = self.store.insert(now, seq, stored);
         match insert {
             Insert::Newest { gap } => {
-                self.store.delivery.stored(seq, &self.store.buffer);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.store.room());
                 if gap > 0 || !self.drops.is_empty() {
@@ -664,11 +652,10 @@ impl ReceiveHalf {
                 }
                 if !retransmitted {
                     self.link.arrived(now, seq, payload, self.full_payload);
-                    self.store.timing.note_arrival(now, time);
+                    self.store.timing_mut().note_arrival(now, time);
                 }
             }
             Insert::Filled => {
-                self.store.delivery.stored(seq, &self.store.buffer);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.store.room());
                 self.link.disturbed();
@@ -679,13 +666,13 @@ impl ReceiveHalf {
                     self.naks.overtaken_arrived(now, seq, late_by);
                     self.counts.reordered();
                 }
-                if self.store.buffer.missing().is_empty() {
+                if !self.store.has_missing() {
                     self.naks.stop_period();
                 }
             }
-            Insert::Duplicate => self.counts.duplicate(self.store.timing.lateness(now, time)),
-            Insert::Belated => self.counts.belated(self.store.timing.lateness(now, time)),
-            Insert::NoRoom => self.counts.ignored += 1,
+            Insert::Duplicate => self.counts.duplicate(self.store.timing().lateness(now, time)),
+            Insert::Belated => self.counts.belated(self.store.timing().lateness(now, time)),
+            Insert::NoRoom => self.counts.ignored(1),
         }
     }
 
@@ -694,18 +681,14 @@ impl ReceiveHalf {
     #[cold]
     fn skip_numbers(&mut self, now: Instant, end: SeqNo, seq: SeqNo, rtt: Rtt) {
         for (first, last) in self.drops.settle(seq) {
-            let count = self.store.buffer.give_up(first, last);
+            let count = self.store.give_up(first, last);
             self.counts.given_up(count.into(), false);
         }
         let mut from = end;
         while from.is_before(seq) {
-            let run = self.store.buffer.missing().ranges_from(from).next();
-            // The search goes around the ring, to packets before `from`.
-            let Some((first, last)) = run.filter(|(first, _)| first.is_within(from, seq)) else {
-                break;
-            };
-            self.counts.lost(u64::from(last.distance_from(first).unsigned_abs()) + 1);
             let missing = self.store.missing();
+            let Some((first, last)) = missing.first_run(from, seq) else { break };
+            self.counts.lost(u64::from(last.distance_from(first).unsigned_abs()) + 1);
             self.naks.handle_gap(now, (first, last), missing, rtt);
             from = last.next();
         }
@@ -716,29 +699,29 @@ impl ReceiveHalf {
 
     /// Whether the connection receives a file.
     pub(crate) const fn is_of_file(&self) -> bool {
-        self.store.delivery.is_file()
+        self.store.is_of_file()
     }
 
     /// Passes packets to a balancing group as they arrive from now on, due or not.
     pub(crate) fn bypass_to_group(&mut self) {
-        self.store.delivery.bypass_to_group();
+        self.store.bypass_to_group();
         self.counts.is_link(true);
     }
 
     /// Whether messages wait for the group.
     #[inline]
     pub(crate) fn has_bypassed(&self) -> bool {
-        self.store.delivery.bypass().is_some_and(|bypass| !bypass.is_empty())
+        self.store.has_bypassed()
     }
 
     /// The messages that wait for the group.
     pub(crate) fn take_bypassed(&mut self) -> Vec<Message> {
-        self.store.delivery.bypass_mut().map(GroupBypass::take).unwrap_or_default()
+        self.store.take_bypassed()
     }
 
     /// The estimated capacity in packets of full size per second; 0 if unknown.
     fn capacity_pps(&self) -> u32 {
-        self.store.delivery.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
+        self.store.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
     }
 }
 

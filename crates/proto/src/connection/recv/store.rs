@@ -1,10 +1,13 @@
 //! Received packets on their way to the application.
 
+use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::SeqNo;
+use punctual_wire::{DataHeader, SeqNo};
 
 use super::buffer::{Insert, ReceiveBuffer, Stored};
 use super::delivery::Delivery;
+use super::file::FileReceipt;
+use super::group_bypass::GroupBypass;
 use super::nak_scheduler::Missing;
 use super::playout::PlayoutCheck;
 use super::timing::Timing;
@@ -20,9 +23,9 @@ use crate::wake_up::WakeUp;
 /// delivered.
 #[derive(Debug)]
 pub(super) struct Store {
-    pub(super) delivery: Delivery,
-    pub(super) buffer: ReceiveBuffer,
-    pub(super) timing: Timing,
+    delivery: Delivery,
+    buffer: ReceiveBuffer,
+    timing: Timing,
     /// The check of a stream of bytes with a playout point.
     playout: Option<PlayoutCheck>,
 }
@@ -36,6 +39,35 @@ impl Store {
             timing: Timing::new(config, negotiated),
             playout: negotiated.playout.map(|_| PlayoutCheck::default()),
         }
+    }
+
+    /// The properties of the path have changed.
+    pub(super) fn follow_path(&mut self, path: &Path) {
+        self.delivery.follow_path(path);
+    }
+
+    /// When messages are due.
+    pub(super) const fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    /// When messages are due, to follow the peer's clock or the time base of a group.
+    pub(super) const fn timing_mut(&mut self) -> &mut Timing {
+        &mut self.timing
+    }
+
+    /// The packet that arrives at `now` with this header, as it will be stored; a full payload has
+    /// `full` bytes.
+    #[inline(always)]
+    pub(super) fn arrived(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: Bytes,
+        full: usize,
+    ) -> Stored {
+        let place = self.delivery.arrived(now, header, payload.len(), full);
+        Stored { payload, time: self.timing.plausible_time(now, header.timestamp), place }
     }
 
     /// The next packet, which is a message or a piece of a stream.
@@ -95,14 +127,24 @@ impl Store {
         self.timing.due(stored.time).map_or(WakeUp::Now, WakeUp::At)
     }
 
+    /// Whether no packet is stored.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.buffer.packets() == 0
+    }
+
+    /// Bytes of the stored packets, each with `extra` bytes beside its payload.
+    pub(super) const fn held(&self, extra: u64) -> u64 {
+        self.buffer.bytes() + self.buffer.packets() as u64 * extra
+    }
+
     /// Whether nothing is left to be delivered after `recv` has found nothing.
     pub(super) fn is_drained(&self) -> bool {
-        self.buffer.packets() == 0 || self.keeps_all()
+        self.is_empty() || self.keeps_all()
     }
 
     /// Whether a file is incomplete: packets are missing or wait for missing ones.
     pub(super) fn is_truncated(&self) -> bool {
-        let whole = self.buffer.packets() == 0 && self.buffer.missing().is_empty();
+        let whole = self.is_empty() && !self.has_missing();
         self.keeps_all() && !whole
     }
 
@@ -124,11 +166,70 @@ impl Store {
 
     /// The peer has closed the connection: all missing packets are dropped, unless all are kept.
     /// Returns their number.
-    pub(super) fn end(&mut self) -> u64 {
+    pub(super) fn close(&mut self) -> u64 {
         if self.keeps_all() {
             return 0;
         }
         u64::from(self.buffer.give_up_before(self.buffer.end()))
+    }
+
+    /// Drops the missing packets from `first` to `last`, up to the newest packet; returns their
+    /// number.
+    pub(super) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
+        self.buffer.give_up(first, last)
+    }
+
+    /// As [`give_up`](Self::give_up), also beyond the newest packet if there is room.
+    pub(super) fn give_up_beyond(&mut self, first: SeqNo, last: SeqNo) -> u32 {
+        self.buffer.give_up_beyond(first, last)
+    }
+
+    /// Drops the missing packets that are so far back that there is no room for `seq` beside them,
+    /// unless late packets are waited for; returns their number.
+    pub(super) fn give_way(&mut self, seq: SeqNo) -> u32 {
+        if self.timing.drops_too_late() { self.buffer.give_way(seq) } else { 0 }
+    }
+
+    /// Continues at `seq`; nothing may be stored. The missing packets before it and `beyond` more
+    /// count as dropped; returns their number.
+    pub(super) fn jump(&mut self, seq: SeqNo, beyond: u32) -> u32 {
+        self.buffer.jump(seq, beyond)
+    }
+
+    /// Continues at `seq`, which may lie before the delivered packets, and forgets the stored
+    /// packets; returns their number.
+    pub(super) fn restart(&mut self, seq: SeqNo) -> u64 {
+        self.buffer.restart(seq) as u64
+    }
+
+    /// The number after the newest packet.
+    #[inline(always)]
+    pub(super) const fn end(&self) -> SeqNo {
+        self.buffer.end()
+    }
+
+    /// The number of an ACK: the first missing one, or the one after the newest packet.
+    #[inline]
+    pub(super) fn acknowledged(&self) -> SeqNo {
+        self.buffer.acknowledged()
+    }
+
+    /// Whether packets are missing.
+    #[inline(always)]
+    pub(super) fn has_missing(&self) -> bool {
+        !self.buffer.missing().is_empty()
+    }
+
+    /// Whether a packet is stored that has missing ones before it.
+    #[inline]
+    pub(super) fn has_behind_gap(&self) -> bool {
+        self.buffer.first_behind_gap().is_some()
+    }
+
+    /// Whether packet `seq` was passed although it is not due yet: the packets that passed it were
+    /// forged.
+    pub(super) fn shows_forgery(&self, now: Instant, seq: SeqNo, stored: &Stored) -> bool {
+        self.buffer.has_passed(seq) && self.timing.shows_forgery(now, stored.time)
     }
 
     /// The missing packets and their deadlines.
@@ -140,6 +241,67 @@ impl Store {
     /// Whether missing packets are never dropped.
     pub(super) fn keeps_all(&self) -> bool {
         self.delivery.keeps_all()
+    }
+
+    /// Whether packets are of a file.
+    #[inline(always)]
+    pub(super) const fn is_of_file(&self) -> bool {
+        self.delivery.is_file()
+    }
+
+    /// Whether packets are of a stream of bytes, without gaps.
+    pub(super) fn is_stream(&self) -> bool {
+        self.delivery.is_stream()
+    }
+
+    /// The rates of a file's packets.
+    pub(super) const fn file(&self) -> Option<&FileReceipt> {
+        self.delivery.file()
+    }
+
+    /// Returns whether the last packet of a message or of a piece of a stream has arrived, and
+    /// takes the mark back.
+    #[inline]
+    pub(super) const fn take_quick_ack(&mut self) -> bool {
+        self.delivery.take_quick_ack()
+    }
+
+    /// Passes messages to a balancing group from now on.
+    pub(super) fn bypass_to_group(&mut self) {
+        self.delivery.bypass_to_group();
+    }
+
+    /// Whether messages wait for the group.
+    #[inline]
+    pub(super) fn has_bypassed(&self) -> bool {
+        self.delivery.bypass().is_some_and(|bypass| !bypass.is_empty())
+    }
+
+    /// The messages that wait for the group.
+    pub(super) fn take_bypassed(&mut self) -> Vec<Message> {
+        self.delivery.bypass_mut().map(GroupBypass::take).unwrap_or_default()
+    }
+
+    /// The most packets that are stored.
+    pub(super) const fn limit(&self) -> usize {
+        self.buffer.limit()
+    }
+
+    /// Whether there is room for a packet that is not late.
+    #[inline(always)]
+    pub(super) fn has_place_for(&self, seq: SeqNo) -> bool {
+        self.buffer.has_place_for(seq)
+    }
+
+    /// Whether `seq` lies beyond the room after the newest packet.
+    pub(super) fn is_beyond_room(&self, seq: SeqNo) -> bool {
+        let beyond = usize::try_from(seq.distance_from(self.end()));
+        beyond.is_ok_and(|beyond| beyond >= self.buffer.room())
+    }
+
+    /// The last number that there is room for.
+    pub(super) fn last_place(&self) -> SeqNo {
+        self.end().plus(self.room()).minus(1)
     }
 
     /// The packets that the buffer has room for.
@@ -157,11 +319,15 @@ impl Store {
         };
         let readable_to = self.playout.as_ref().map(|_| self.buffer.acknowledged());
         let insert = self.buffer.insert(seq, stored);
+        let is_new = matches!(insert, Insert::Newest { .. } | Insert::Filled);
+        if is_new {
+            self.delivery.stored(seq, &self.buffer);
+        }
         if let (Some(playout), Some(first)) = (&mut self.playout, readable_to) {
             playout.became_readable(now, first, &self.buffer, &self.timing);
         }
-        if let Some(message) = diverted
-            && matches!(insert, Insert::Newest { .. } | Insert::Filled)
+        if is_new
+            && let Some(message) = diverted
             && let Some(bypass) = self.delivery.bypass_mut()
         {
             bypass.keep(message);
@@ -245,7 +411,7 @@ mod tests {
     fn at_the_end_of_a_live_stream_nothing_is_waited_for() {
         let mut store = store();
         arrives(&mut store, 2);
-        assert_eq!((store.end(), store.end()), (1, 0));
+        assert_eq!((store.close(), store.close()), (1, 0));
         assert!(store.recv_packet(AT(1_120), AT(1_120)).is_ok());
     }
 }

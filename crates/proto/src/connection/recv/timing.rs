@@ -93,6 +93,11 @@ impl Timing {
         self.tsbpd.as_ref()
     }
 
+    /// The latency; `None` if messages have no timestamps.
+    pub(super) fn latency(&self) -> Option<Duration> {
+        self.tsbpd.as_ref().map(Tsbpd::latency)
+    }
+
     /// Whether missing packets are dropped when the packet after them is due (TLPKTDROP).
     pub(super) const fn drops_too_late(&self) -> bool {
         matches!(self.delivery, DeliveryTime::WhenDue { too_late_drop: true })
@@ -163,9 +168,13 @@ impl Timing {
         }
     }
 
-    /// The transit time of the newest original less that of the handshake, microseconds.
-    pub(super) const fn transit_micros(&self) -> i64 {
-        self.transit_micros
+    /// The time by which a packet of `time` was sent after the newest original, which arrived at
+    /// `heard`; `None` if packets have no timestamps.
+    pub(super) fn sent_after(&self, heard: Instant, time: PeerTime) -> Option<Duration> {
+        let tsbpd = self.tsbpd.as_ref()?;
+        let transit = Duration::from_micros(self.transit_micros.unsigned_abs());
+        let newest = if self.transit_micros < 0 { heard + transit } else { heard - transit };
+        Some(tsbpd.origin(time).saturating_since(newest))
     }
 
     /// Counts a control packet that was sent at `timestamp`; `rtt` is the latest sample.
@@ -283,7 +292,8 @@ mod tests {
         assert_eq!(timing.origin_and_due(MS(1_015), time), (MS(1_010), MS(1_130)));
         assert_eq!(timing.lateness(MS(1_133), time), Duration::from_millis(3));
         timing.note_arrival(MS(1_015), time);
-        assert_eq!(timing.transit_micros(), 5_000);
+        let later = timing.plausible_time(MS(1_045), sent_at(40));
+        assert_eq!(timing.sent_after(MS(1_015), later), Some(Duration::from_millis(30)));
     }
 
     #[test]
@@ -323,6 +333,7 @@ mod tests {
         let time = timing.plausible_time(MS(1_015), sent_at(10));
         assert_eq!((timing.due(time), timing.give_up_at(time)), (None, None));
         assert_eq!(timing.origin_and_due(MS(1_015), time), (MS(1_015), MS(1_015)));
+        assert_eq!((timing.latency(), timing.sent_after(MS(1_015), time)), (None, None));
     }
 
     #[test]

@@ -442,7 +442,7 @@ impl SendHalf {
             return None;
         }
         let retransmitted = self.buffer.oldest()?.last_retransmit;
-        retransmitted.or_else(|| self.timer.unreported.sent_by(self.buffer.first()))
+        retransmitted.or_else(|| self.timer.sent_by(self.buffer.first()))
     }
 
     /// Whether this end waits for everything to arrive, and the peer reports each loss once.
@@ -452,7 +452,7 @@ impl SendHalf {
 
     /// The retransmission timeout expired.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
-        Timeout { half: self, now, rtt }.handle();
+        Timeout::new(self, now, rtt).handle();
         let path = self.path_state(now, rtt, 0);
         self.control.get_mut().timed_out(now, &path);
         self.follow_control();
@@ -576,7 +576,7 @@ impl SendHalf {
             self.timer.sent_original(now, self.buffer.flight() == 1);
             if self.mode.delivery.is_reliable() {
                 let (next_new, oldest) = (self.buffer.next_new(), self.buffer.first());
-                self.timer.unreported.sent_originals(now, next_new, oldest);
+                self.timer.sent_originals(now, next_new, oldest);
             }
             self.path.sent_original(now, seq);
             self.counts.sent_original(payload);
@@ -663,7 +663,7 @@ impl SendHalf {
         if !self.mode.delivery.is_reliable() || self.buffer.flight() == 0 {
             return Duration::ZERO;
         }
-        let sent = self.timer.unreported.sent_by(self.buffer.first());
+        let sent = self.timer.sent_by(self.buffer.first());
         sent.map_or(Duration::ZERO, |sent| now - (sent + rtt.bound()))
     }
 

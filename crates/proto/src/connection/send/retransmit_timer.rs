@@ -28,7 +28,7 @@ pub(super) struct RetransmitTimer {
     /// The packets that the last timeout queued, until a NAK arrives.
     probes: Option<(SeqNo, SeqNo)>,
     /// The losses of a peer that reports each once.
-    pub(super) unreported: UnreportedLoss,
+    unreported: UnreportedLoss,
 }
 
 impl RetransmitTimer {
@@ -41,6 +41,23 @@ impl RetransmitTimer {
             probes: None,
             unreported: UnreportedLoss::default(),
         }
+    }
+
+    /// At `now`, all originals before `next_new` were sent, and all before `oldest` acknowledged;
+    /// the peer reports each loss once.
+    pub(super) fn sent_originals(&mut self, now: Instant, next_new: SeqNo, oldest: SeqNo) {
+        self.unreported.sent_originals(now, next_new, oldest);
+    }
+
+    /// The instant by which an original was sent; `None` if it was sent since.
+    pub(super) fn sent_by(&self, seq: SeqNo) -> Option<Instant> {
+        self.unreported.sent_by(seq)
+    }
+
+    /// The packets to retransmit, of those in flight from `oldest` to `newest`, if the peer has not
+    /// reported them as lost.
+    pub(super) fn unreported_run(&mut self, oldest: SeqNo, newest: SeqNo) -> (SeqNo, SeqNo) {
+        self.unreported.run(oldest, newest)
     }
 
     /// There are packets to send after a pause.

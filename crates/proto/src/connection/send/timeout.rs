@@ -15,12 +15,16 @@ const TAIL_PROBES: usize = 2;
 /// Queues what a retransmission timeout at `now` repeats.
 #[derive(Debug)]
 pub(super) struct Timeout<'a> {
-    pub(super) half: &'a mut SendHalf,
-    pub(super) now: Instant,
-    pub(super) rtt: Rtt,
+    half: &'a mut SendHalf,
+    now: Instant,
+    rtt: Rtt,
 }
 
-impl Timeout<'_> {
+impl<'a> Timeout<'a> {
+    pub(super) const fn new(half: &'a mut SendHalf, now: Instant, rtt: Rtt) -> Self {
+        Self { half, now, rtt }
+    }
+
     /// If the peer does not repeat its NAKs, all packets in flight count as lost, and dropped
     /// packets are announced again. Otherwise the stream has paused, and the newest packets count
     /// as lost: no packet after them would show the peer that they are missing. libsrt loses the
@@ -82,7 +86,7 @@ impl Timeout<'_> {
         self.repeat_old_retransmissions();
         let SendHalf { buffer, timer, .. } = &mut *self.half;
         let newest = buffer.next_new().minus(1);
-        let (first, last) = timer.unreported.run(buffer.first(), newest);
+        let (first, last) = timer.unreported_run(buffer.first(), newest);
         self.repeat(first, last);
         self.repeat(self.half.buffer.tail_of_flight(TAIL_PROBES), newest);
     }
