@@ -262,10 +262,8 @@ impl Bbr3 {
         self.probe.rounds_since += u64::from(new_round);
         match self.mode {
             Mode::Down | Mode::Cruise if self.is_time_to_probe(ack) => self.refill(ack),
-            Mode::Down => {
-                if ack.flight <= self.bound_with_headroom().min(self.inflight(1.0)) {
-                    self.mode = Mode::Cruise;
-                }
+            Mode::Down if ack.flight <= self.bound_with_headroom().min(self.inflight(1.0)) => {
+                self.mode = Mode::Cruise;
             }
             Mode::Refill if new_round => {
                 self.mode = Mode::Up;
