@@ -3,8 +3,8 @@
 //! it.
 //!
 //! A [`Pair`] is a caller and a listener with a link each way; a [`Bond`] is both ends of a group
-//! with a path for each link. Both print their seed when a test panics. [`callgrind`] counts the
-//! instructions of a test.
+//! with a path for each link. Both print their seed when a test panics. [`plan`] draws links and
+//! options for explorers. [`callgrind`] counts the instructions of a test.
 //!
 //! The test bed panics where it is used wrongly, as a test does.
 
@@ -17,6 +17,7 @@ pub mod datagram;
 pub mod group_end;
 pub mod node;
 pub mod pair;
+pub mod plan;
 pub mod random;
 pub mod record;
 mod shown;

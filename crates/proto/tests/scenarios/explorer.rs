@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use punctual_netem::{Jitter, LinkConfig, Loss, QueueLimit, Reorder};
+use punctual_netem::{LinkConfig, QueueLimit};
 use punctual_proto::{
     BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth, SendOptions,
 };
 use punctual_units::Bitrate;
 
 use punctual_testbed::ShownOnPanic;
+use punctual_testbed::plan::{draw_impairments, draw_live};
 
 use crate::pair::{Pair, Side};
 use crate::random::Random;
@@ -57,24 +58,8 @@ impl Plan {
 /// Each impairment occurs in one of three links, so that they meet in all combinations.
 fn draw_link(chance: &mut Random) -> LinkConfig {
     let mut link = LinkConfig::default().with_delay(chance.millis(60));
-    if chance.one_in(3) {
-        link = link.with_jitter(Jitter::Uniform { spread: chance.millis(15) });
-        link = link.with_keep_order(chance.one_in(2));
-    }
-    if chance.one_in(3) {
-        let length = 1.0 + chance.share(20.0);
-        let share = chance.share(0.2);
-        let loss = if chance.one_in(2) { Loss::Random(share) } else { Loss::bursts(share, length) };
-        link = link.with_loss(loss).expect("shares");
-    }
-    if chance.one_in(3) {
-        let (share, by) = (chance.share(0.2), chance.millis(30));
-        let late = chance.one_in(2);
-        let reorder = if late { Reorder::Late { share, by } } else { Reorder::Ahead { share, by } };
-        link = link.with_reorder(reorder).expect("a share");
-    }
-    if chance.one_in(3) {
-        link = link.with_duplicate(chance.share(0.3)).expect("a share");
+    for change in draw_impairments(chance, 3) {
+        change.apply(&mut link);
     }
     if chance.one_in(3) {
         let rate = Bitrate::from_mbps(2 + u64::from(chance.below(30)));
@@ -90,24 +75,9 @@ fn draw_config(chance: &mut Random) -> Config {
         RetransmitAlgorithm::Efficient,
         RetransmitAlgorithm::Deadline,
     ];
-    let mut config = Config::default()
-        .with_receive_latency(chance.pick(&[MS(0), MS(20), MS(120), MS(400)]))
-        .expect("in range")
+    let mut config = draw_live(chance, &[MS(0), MS(20), MS(120), MS(400)], &algorithms)
         .with_connect_timeout(SECS(20))
-        .expect("in range")
-        .with_peer_idle_timeout(SECS(60))
-        .expect("in range")
-        .with_tsbpd(!chance.one_in(8))
-        .with_too_late_drop(!chance.one_in(4))
-        .with_periodic_nak(!chance.one_in(6))
-        .with_drift_tracer(!chance.one_in(3))
-        .with_retransmit_algorithm(chance.pick(&algorithms));
-    if chance.one_in(4) {
-        config = config.with_send_drop_delay(chance.pick(&[None, Some(MS(500))]));
-    }
-    if chance.one_in(3) {
-        config = config.with_reorder_tolerance(chance.below(30)).expect("in range");
-    }
+        .expect("in range");
     if chance.one_in(4) {
         // No less than the healthy stream needs at the largest latency.
         let packets = 64 + chance.below(300) as usize;

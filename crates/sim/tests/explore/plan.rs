@@ -17,6 +17,7 @@ use punctual_units::Bitrate;
 use crate::extras::{self, Keys, Moves};
 use crate::kinds::{self, Bonding};
 use punctual_testbed::Random;
+use punctual_testbed::plan::{draw_impairments, draw_live};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -246,27 +247,7 @@ pub fn draw_link(chance: &mut Random, heal_at: Duration) -> LinkProfile {
 
 /// Each impairment in one of `n` cases.
 fn draw_changes(chance: &mut Random, n: u32) -> Vec<Change> {
-    let mut changes = Vec::new();
-    if chance.one_in(n) {
-        changes.push(Change::Jitter(Jitter::Uniform { spread: chance.millis(15) }));
-        changes.push(Change::KeepOrder(chance.one_in(2)));
-    }
-    if chance.one_in(n) {
-        let length = 1.0 + chance.share(20.0);
-        let share = chance.share(0.2);
-        let bursts = chance.one_in(2);
-        let loss = if bursts { Loss::bursts(share, length) } else { Loss::Random(share) };
-        changes.push(Change::Loss(loss));
-    }
-    if chance.one_in(n) {
-        let (share, by) = (chance.share(0.2), chance.millis(30));
-        let late = chance.one_in(2);
-        let reorder = if late { Reorder::Late { share, by } } else { Reorder::Ahead { share, by } };
-        changes.push(Change::Reorder(reorder));
-    }
-    if chance.one_in(n) {
-        changes.push(Change::Duplicate(chance.share(0.3)));
-    }
+    let mut changes = draw_impairments(chance, n);
     if chance.one_in(n) {
         changes.push(Change::Corrupt(chance.share(0.1)));
     }
@@ -340,24 +321,10 @@ fn draw_config(chance: &mut Random, packets_a_second: u32) -> Config {
         RetransmitAlgorithm::Efficient,
         RetransmitAlgorithm::Deadline,
     ];
-    let mut config = Config::default()
-        .with_receive_latency(chance.pick(&[MS(0), MS(20), MS(120), MS(400), MS(1_000)]))
-        .expect("in range")
+    let latencies = [MS(0), MS(20), MS(120), MS(400), MS(1_000)];
+    let mut config = draw_live(chance, &latencies, &algorithms)
         .with_connect_timeout(SECS(30))
-        .expect("in range")
-        .with_peer_idle_timeout(SECS(60))
-        .expect("in range")
-        .with_tsbpd(!chance.one_in(8))
-        .with_too_late_drop(!chance.one_in(4))
-        .with_periodic_nak(!chance.one_in(6))
-        .with_drift_tracer(!chance.one_in(3))
-        .with_retransmit_algorithm(chance.pick(&algorithms));
-    if chance.one_in(4) {
-        config = config.with_send_drop_delay(chance.pick(&[None, Some(MS(500))]));
-    }
-    if chance.one_in(3) {
-        config = config.with_reorder_tolerance(chance.below(30)).expect("in range");
-    }
+        .expect("in range");
     if chance.one_in(4) {
         // No less than the healthy stream needs at the longest round trip.
         let packets = packets_a_second * 7 / 10 + 32 + chance.below(300);
