@@ -3,8 +3,6 @@
 //! Tests with sockets, programs and real time wait most of their time; tests in virtual time
 //! compute. One after another they would leave half of the machine idle.
 
-#![expect(clippy::disallowed_methods, reason = "each lane has a thread")]
-
 use std::num::NonZero;
 use std::process::Command;
 use std::thread;

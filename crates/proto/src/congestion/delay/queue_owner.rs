@@ -322,8 +322,9 @@ mod tests {
 
     /// The owner by a trial after five seconds of competing, by the queue in milliseconds and the
     /// arrival rate that are left while the window is lowered; `None` if others are still there.
-    fn tried(owner: QueueOwner, queue: u64, rate: f64) -> Option<Owner> {
-        let mut owner = QueueOwner { mean: 0.05, next_trial: Some(AT(5_000)), ..owner };
+    fn tried(highest_rate: f64, queue: u64, rate: f64) -> Option<Owner> {
+        let next_trial = Some(AT(5_000));
+        let mut owner = QueueOwner { mean: 0.05, next_trial, highest_rate, ..QueueOwner::new() };
         for ms in (4_990..6_000).step_by(10) {
             let lowered = owner.left().is_some_and(|left| left < 1.0);
             let path = if lowered { view(queue, rate) } else { view(50, 1_000.0) };
@@ -337,15 +338,14 @@ mod tests {
 
     #[test]
     fn a_trial_tells_the_own_queue_from_that_of_others_and_from_a_longer_path() {
-        assert_eq!(tried(QueueOwner::new(), 30, 1_000.0), Some(Owner::Sender));
-        assert_eq!(tried(QueueOwner::new(), 42, 890.0), None, "others took the room");
-        assert_eq!(tried(QueueOwner::new(), 50, 800.0), Some(Owner::Nobody), "no answer");
+        assert_eq!(tried(0.0, 30, 1_000.0), Some(Owner::Sender));
+        assert_eq!(tried(0.0, 42, 890.0), None, "others took the room");
+        assert_eq!(tried(0.0, 50, 800.0), Some(Owner::Nobody), "no answer");
     }
 
     #[test]
     fn a_trial_with_a_small_share_of_the_link_tells_nothing() {
-        let of = |highest_rate| QueueOwner { highest_rate, ..QueueOwner::new() };
-        assert_eq!(tried(of(6_000.0), 50, 800.0), Some(Owner::Nobody));
-        assert_eq!(tried(of(8_000.0), 50, 800.0), None);
+        assert_eq!(tried(6_000.0, 50, 800.0), Some(Owner::Nobody));
+        assert_eq!(tried(8_000.0, 50, 800.0), None);
     }
 }
