@@ -40,8 +40,8 @@ pub enum Event {
     /// peer ([`SendError::PeerError`](crate::SendError::PeerError)).
     Writable(ConnectionId),
     /// A link of a balancing group has messages or losses for its group, to be taken by
-    /// [`Endpoint::take_link_messages`](crate::Endpoint::take_link_messages) and
-    /// [`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses). The event is repeated
+    /// [`Connection::take_link_messages`](crate::Connection::take_link_messages) and
+    /// [`Connection::take_link_losses`](crate::Connection::take_link_losses). The event is repeated
     /// until they are taken.
     LinkNews(ConnectionId),
     /// The peer has moved to another address, and has proved that it receives there. The connection

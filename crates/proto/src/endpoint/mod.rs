@@ -157,7 +157,7 @@ impl Endpoint {
 
     /// The next datagram that is too long for its path. The carriage may take it another way; if
     /// not, the packet is lost, and its retransmissions as well. The newest 64 are kept;
-    /// [`Statistics::packets_oversized`] counts all of them.
+    /// [`Statistics::packets_oversized`](crate::Statistics::packets_oversized) counts all of them.
     pub fn poll_oversized(&mut self) -> Option<(PathId, Vec<u8>)> {
         self.connections.poll_oversized()
     }

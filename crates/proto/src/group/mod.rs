@@ -335,8 +335,9 @@ impl Group {
     }
 
     /// Takes in the packets that the peer reported lost on a link of a balancing group, and that
-    /// the link has given up ([`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses)).
-    /// Their messages are sent over the best link.
+    /// the link has given up
+    /// ([`Connection::take_link_losses`](crate::Connection::take_link_losses)). Their messages are
+    /// sent over the best link.
     pub fn handle_losses(&mut self, now: Instant, id: LinkId, lost: Vec<SeqNo>) {
         for seq in lost {
             self.distribution.lose(now, id, seq, &self.links, &mut self.actions);
