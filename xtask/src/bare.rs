@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Outcome, cargo, root, run_and_read, say};
-use crate::test::{program, reruns_file, run_more_at_a_time};
+use crate::shell::{Outcome, cargo, root, run_and_read, run_at_a_time, say, threads_in_real_time};
+use crate::test::{program, reruns_file};
 use crate::totals::Totals;
 
 /// Runs the tests that call other programs with a `PATH` that holds the toolchain and the C
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Outcome {
         tests.args(selection).env("PUNCTUAL_BIN", program()?).env("PATH", &path);
         tests.env(punctual_stalls::FILE, reruns_file()?);
         tests.env_remove("PUNCTUAL_REQUIRE_PEERS").env_remove("PUNCTUAL_C_LIBRARY");
-        run_more_at_a_time(&mut tests);
+        run_at_a_time(&mut tests, threads_in_real_time());
         // A runner such as sudo is another program, too.
         let runners = env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();

@@ -3,14 +3,14 @@
 //! Tests with sockets, programs and real time wait most of their time; tests in virtual time
 //! compute. One after another they would leave half of the machine idle.
 
-use std::num::NonZero;
 use std::process::Command;
 use std::thread;
 
 use punctual_stalls::Watch;
 
 use crate::shell::{
-    Outcome, cargo, cargo_that_gives_way, output_of, read, run as run_command, say,
+    Outcome, cargo, cargo_that_gives_way, output_of, processors, read, run as run_command,
+    run_at_a_time, say, threads_in_real_time,
 };
 use crate::totals::{Moment, Totals};
 
@@ -37,9 +37,7 @@ pub(crate) fn run(prepare: impl Fn(&mut Command) -> Outcome) -> Result<(Totals, 
             if lane.gives_way { cargo_that_gives_way(arguments) } else { cargo(arguments) };
         tests.args(&lane.selection);
         prepare(&mut tests)?;
-        if std::env::var_os(THREADS).is_none() {
-            tests.env(THREADS, lane.threads.to_string());
-        }
+        run_at_a_time(&mut tests, lane.threads);
         commands.push(tests);
     }
     let results = thread::scope(|scope| {
@@ -81,13 +79,12 @@ fn run_lane(tests: &mut Command) -> Result<(Totals, bool), String> {
 
 /// Tests in real time, and tests that compute with the time that the others leave.
 fn lanes(tests: &[(String, String)]) -> [Lane; 2] {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let select = |in_real_time: bool| {
         let tests = tests.iter().filter(|(folder, _)| is_in_real_time(folder) == in_real_time);
         tests.map(|(_, name)| format!("--test={name}")).collect::<Vec<_>>()
     };
-    let real = Lane { selection: select(true), threads: 2 * processors, gives_way: false };
-    let mut computing = Lane { selection: select(false), threads: processors, gives_way: true };
+    let real = Lane { selection: select(true), threads: threads_in_real_time(), gives_way: false };
+    let mut computing = Lane { selection: select(false), threads: processors(), gives_way: true };
     computing.selection.extend(["--lib", "--bins"].map(str::to_owned));
     [real, computing]
 }
@@ -121,9 +118,6 @@ fn integration_tests() -> Result<Vec<(String, String)>, String> {
 /// The folders of these packages.
 const IN_REAL_TIME: [&str; 9] =
     ["capi", "cli", "emulator", "ends", "interop", "io", "lab-cli", "punctual", "sockets"];
-
-/// The variable by which libtest takes the number of threads.
-const THREADS: &str = "RUST_TEST_THREADS";
 
 #[cfg(test)]
 mod tests {

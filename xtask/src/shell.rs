@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -113,8 +114,28 @@ fn lines_of(output: io::PipeReader) -> Receiver<String> {
     lines
 }
 
+/// Runs this number of tests at a time, unless the user has said how many.
+pub(crate) fn run_at_a_time(tests: &mut Command, threads: usize) {
+    if std::env::var_os(THREADS).is_none() {
+        tests.env(THREADS, threads.to_string());
+    }
+}
+
+/// Twice as many tests as there are processors: tests in real time wait for programs and timers
+/// most of the time.
+pub(crate) fn threads_in_real_time() -> usize {
+    2 * processors()
+}
+
+/// The number of processors.
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// Several times as long as the slowest test takes on a busy machine.
 const SILENCE: Duration = Duration::from_secs(600);
+/// The variable by which libtest takes the number of threads.
+const THREADS: &str = "RUST_TEST_THREADS";
 /// The time between two looks at a program that says nothing.
 const LOOK: Duration = Duration::from_secs(1);
 

@@ -1,6 +1,5 @@
 //! `cargo xtask test`: every test there is, the slowest programs, and one line of totals.
 
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
@@ -112,15 +111,6 @@ fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
         tests.env("PUNCTUAL_REQUIRE_PEERS", "1");
     }
     Ok(())
-}
-
-/// Runs twice as many tests at a time as there are processors, unless the user has said how many:
-/// many of them wait for programs and timers most of the time.
-pub(crate) fn run_more_at_a_time(tests: &mut Command) {
-    if env::var_os("RUST_TEST_THREADS").is_none() {
-        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
-    }
 }
 
 /// The punctual program, which cargo builds for its own tests. The interop tests take this one

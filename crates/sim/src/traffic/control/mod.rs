@@ -1,7 +1,6 @@
 //! Congestion control of TCP flows: the window, and the pacing rate.
 
 mod bbr;
-mod bbr3;
 mod cubic;
 mod hystart;
 mod least_rtt;
@@ -13,8 +12,7 @@ use std::time::Duration;
 use punctual_rates::Rounds;
 use punctual_units::{Bitrate, Instant};
 
-pub(super) use self::bbr::Bbr;
-pub(super) use self::bbr3::Bbr3;
+pub(super) use self::bbr::{Bbr, Bbr3};
 pub(super) use self::cubic::Cubic;
 pub(super) use self::new_reno::NewReno;
 use super::tcp::delivery_rate::RateSample;

@@ -1,10 +1,12 @@
-use std::time::Duration;
-
 use punctual_rates::{FullPipe, Greatest, Rounds};
 use punctual_units::{Bitrate, Instant};
 
-use super::least_rtt::LeastRtt;
-use super::{Ack, CongestionControl, INITIAL_WINDOW};
+use super::super::least_rtt::LeastRtt;
+use super::super::{Ack, CongestionControl, INITIAL_WINDOW};
+use super::{
+    FIRST_ROUND_TRIP, LARGEST_QUANTUM, LEAST_RTT, LEAST_WINDOW, PACING_MARGIN, PROBE_RTT_TIME,
+    ROUND_TRIP_LIFETIME, Recovery, scale, scale_rate,
+};
 use crate::seeds::SplitMix64;
 
 /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): it sends at the highest rate
@@ -41,15 +43,6 @@ enum Mode {
     ProbeRtt { done: Option<Instant>, round_done: bool },
 }
 
-/// The window that recovery and `ProbeRtt` come back to.
-#[derive(Debug, Default)]
-struct Recovery {
-    /// The first round trip, in which a packet is sent for each that arrives.
-    conserves: bool,
-    prior_window: u64,
-    is_on: bool,
-}
-
 impl Bbr {
     /// A control for packets of `packet` bytes.
     pub(in crate::traffic) fn new(packet: u64, seed: u64) -> Self {
@@ -63,7 +56,7 @@ impl Bbr {
             full_pipe: FullPipe::default(),
             recovery: Recovery::default(),
             window,
-            pacing_rate: scale(Bitrate::of(window, FIRST_ROUND_TRIP), HIGH_GAIN),
+            pacing_rate: scale_rate(Bitrate::of(window, FIRST_ROUND_TRIP), HIGH_GAIN),
             unrepresentative_up_to: 0,
             is_restarting: false,
             has_round_trip: false,
@@ -156,9 +149,8 @@ impl Bbr {
     }
 
     fn save_window(&mut self) {
-        let is_small = self.recovery.is_on || matches!(self.mode, Mode::ProbeRtt { .. });
-        let prior = if is_small { self.recovery.prior_window } else { 0 };
-        self.recovery.prior_window = prior.max(self.window);
+        let probes = matches!(self.mode, Mode::ProbeRtt { .. });
+        self.recovery.save(self.window, probes);
     }
 
     fn set_pacing_rate(&mut self, ack: &Ack) {
@@ -167,9 +159,9 @@ impl Bbr {
         {
             self.has_round_trip = true;
             let first = Bitrate::of(INITIAL_WINDOW * self.packet, rtt.max(LEAST_RTT));
-            self.pacing_rate = scale(first, HIGH_GAIN);
+            self.pacing_rate = scale_rate(first, HIGH_GAIN);
         }
-        let rate = scale(self.bandwidth(), self.gains().0 * PACING_MARGIN);
+        let rate = scale_rate(self.bandwidth(), self.gains().0 * PACING_MARGIN);
         if self.full_pipe.is_full() || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -213,7 +205,7 @@ impl Bbr {
         };
         let bits = u128::from(self.bandwidth().as_bits_per_sec());
         let product = bits * round_trip.as_nanos() / 8_000_000_000;
-        let bytes = scale_bytes(u64::try_from(product).unwrap_or(u64::MAX), gain);
+        let bytes = scale(u64::try_from(product).unwrap_or(u64::MAX), gain);
         bytes + 3 * self.send_quantum()
     }
 
@@ -278,19 +270,9 @@ impl CongestionControl for Bbr {
     fn on_restart(&mut self) {
         self.is_restarting = true;
         if matches!(self.mode, Mode::ProbeBandwidth { .. }) {
-            self.pacing_rate = scale(self.bandwidth(), PACING_MARGIN);
+            self.pacing_rate = scale_rate(self.bandwidth(), PACING_MARGIN);
         }
     }
-}
-
-fn scale(rate: Bitrate, gain: f64) -> Bitrate {
-    Bitrate::from_bits_per_sec(scale_bytes(rate.as_bits_per_sec(), gain))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "53 bits are plenty")]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-fn scale_bytes(bytes: u64, gain: f64) -> u64 {
-    (bytes as f64 * gain) as u64
 }
 
 /// 2 / ln 2: the least gain by which the rate doubles each round trip.
@@ -299,22 +281,13 @@ const WINDOW_GAIN: f64 = 2.0;
 /// One phase each least round trip: probing, draining, and six at the rate.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const DRAIN_PHASE: usize = 1;
-/// As in Linux: the queue shrinks by 1 % of the rate.
-const PACING_MARGIN: f64 = 0.99;
-/// Packets.
-const LEAST_WINDOW: u64 = 4;
 const BANDWIDTH_ROUNDS: u64 = 10;
-const ROUND_TRIP_LIFETIME: Duration = Duration::from_secs(10);
-const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// The round trip for the pacing rate before one is known.
-const FIRST_ROUND_TRIP: Duration = Duration::from_millis(1);
-const LEAST_RTT: Duration = Duration::from_micros(1);
-/// Bytes.
-const LARGEST_QUANTUM: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ack;
+    use std::time::Duration;
+
+    use super::super::super::testing::ack;
     use super::*;
     use crate::traffic::tcp::delivery_rate::RateSample;
 

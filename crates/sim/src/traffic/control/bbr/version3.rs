@@ -3,8 +3,12 @@ use std::time::Duration;
 use punctual_rates::{FullPipe, Greatest, Rounds};
 use punctual_units::{Bitrate, Instant};
 
-use super::least_rtt::LeastRtt;
-use super::{Ack, CongestionControl, INITIAL_WINDOW};
+use super::super::least_rtt::LeastRtt;
+use super::super::{Ack, CongestionControl, INITIAL_WINDOW, RateSample};
+use super::{
+    FIRST_ROUND_TRIP, LARGEST_QUANTUM, LEAST_RTT, LEAST_WINDOW, PACING_MARGIN, PROBE_RTT_TIME,
+    ROUND_TRIP_LIFETIME, Recovery, scale, scale_rate,
+};
 use crate::seeds::SplitMix64;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr). It measures the path as version 1 does. Besides, it keeps
@@ -88,13 +92,6 @@ struct Probe {
     acknowledged: u64,
 }
 
-#[derive(Debug, Default)]
-struct Recovery {
-    conserves: bool,
-    is_on: bool,
-    prior_window: u64,
-}
-
 impl Bbr3 {
     /// A control for packets of `packet` bytes.
     pub(in crate::traffic) fn new(packet: u64, seed: u64) -> Self {
@@ -166,7 +163,7 @@ impl Bbr3 {
     }
 
     fn update_bandwidth(&mut self, ack: &Ack) {
-        let Some(sample) = ack.rate.filter(super::RateSample::is_valid) else { return };
+        let Some(sample) = ack.rate.filter(RateSample::is_valid) else { return };
         self.losses.highest_rate = self.losses.highest_rate.max(sample.rate);
         self.losses.most_delivered =
             self.losses.most_delivered.max(ack.delivered - sample.prior_delivered);
@@ -358,9 +355,8 @@ impl Bbr3 {
     }
 
     fn save_window(&mut self) {
-        let is_small = self.recovery.is_on || matches!(self.mode, Mode::ProbeRtt { .. });
-        let prior = if is_small { self.recovery.prior_window } else { 0 };
-        self.recovery.prior_window = prior.max(self.window);
+        let probes = matches!(self.mode, Mode::ProbeRtt { .. });
+        self.recovery.save(self.window, probes);
     }
 
     fn set_pacing_rate(&mut self, ack: &Ack) {
@@ -456,16 +452,6 @@ impl CongestionControl for Bbr3 {
     }
 }
 
-fn scale_rate(rate: Bitrate, gain: f64) -> Bitrate {
-    Bitrate::from_bits_per_sec(scale(rate.as_bits_per_sec(), gain))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "53 bits are plenty")]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-fn scale(bytes: u64, gain: f64) -> u64 {
-    (bytes as f64 * gain) as u64
-}
-
 /// 4 ln 2: the least gain by which the rate doubles each round trip.
 const STARTUP_GAIN: f64 = 2.77;
 /// The share of a bound that a round trip with losses leaves.
@@ -474,25 +460,13 @@ const BETA: f64 = 0.7;
 const HEADROOM: f64 = 0.15;
 /// Answers with losses in a round trip that end `Startup`.
 const STARTUP_LOSSES: u32 = 6;
-/// The queue shrinks by 1 % of the rate.
-const PACING_MARGIN: f64 = 0.99;
-/// Packets.
-const LEAST_WINDOW: u64 = 4;
-const ROUND_TRIP_LIFETIME: Duration = Duration::from_secs(10);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// The round trip for the pacing rate before one is known.
-const FIRST_ROUND_TRIP: Duration = Duration::from_millis(1);
-const LEAST_RTT: Duration = Duration::from_micros(1);
-/// Bytes.
-const LARGEST_QUANTUM: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::ack;
+    use super::super::super::testing::ack;
     use super::*;
-    use crate::traffic::tcp::delivery_rate::RateSample;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
