@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use punctual::quic::{ClientTls, Protocol, SRT_PROTOCOLS, TransportConfig, Trust};
-use punctual_quic::{Endpoint, EndpointConfig};
+use punctual_quic::{QuicEndpoint, QuicEndpointConfig};
 
 use crate::Result;
 use crate::flood::{Flood, FloodReport, Kind, host, open};
@@ -21,7 +21,7 @@ use crate::flood::{Flood, FloodReport, Kind, host, open};
 /// A caller whose handshake has begun.
 struct Caller {
     port: UdpSocket,
-    endpoint: Option<Endpoint>,
+    endpoint: Option<QuicEndpoint>,
 }
 
 /// Prints `started`, floods, and prints the report.
@@ -85,10 +85,10 @@ impl Caller {
 }
 
 /// A new caller, and its first packet.
-fn call(number: u32, tls: &ClientTls, remote: SocketAddr) -> Result<(Endpoint, Vec<u8>)> {
+fn call(number: u32, tls: &ClientTls, remote: SocketAddr) -> Result<(QuicEndpoint, Vec<u8>)> {
     let mut seed = [7; 32];
     seed[..4].copy_from_slice(&number.to_be_bytes());
-    let mut endpoint = Endpoint::new(EndpointConfig::new(seed, Instant::now()));
+    let mut endpoint = QuicEndpoint::new(QuicEndpointConfig::new(seed, Instant::now()));
     let (now, transport) = (punctual::Instant::ORIGIN, TransportConfig::default());
     endpoint.connect(now, remote, "localhost", tls, &transport)?;
     let mut packet = Vec::new();

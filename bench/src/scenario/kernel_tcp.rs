@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual::{Bitrate, Config};
 use punctual_emulator::{TunConfig, TunEmulator};
-use punctual_lab::two_sides::{LiveStream, Protocol, check_tcp};
+use punctual_lab::two_sides::{LiveProtocol, LiveStream, check_tcp};
 use punctual_netem::PathProfile;
 
 use super::Bench;
@@ -44,9 +44,9 @@ fn told(rate: Result<f64>) -> Option<f64> {
 
 /// The rates of our stream and of those over TCP, all at the same time, each over its own path.
 fn of_all(time: Duration) -> [Result<f64>; 3] {
-    let tcp = |control: &str| Protocol::KernelTcp(control.to_owned());
+    let tcp = |control: &str| LiveProtocol::KernelTcp(control.to_owned());
     // With the options of `transtype=stream` alone: it finds the rate of the link by itself.
-    let protocols = [Protocol::Punctual(Box::new(Config::file())), tcp(CUBIC), tcp(BBR)];
+    let protocols = [LiveProtocol::Punctual(Box::new(Config::file())), tcp(CUBIC), tcp(BBR)];
     thread::scope(|scope| {
         let started = protocols.map(|protocol| scope.spawn(move || arriving(protocol, time)));
         started.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -54,7 +54,7 @@ fn of_all(time: Duration) -> [Result<f64>; 3] {
 }
 
 /// The rate of what arrives in this time, Mb/s.
-fn arriving(protocol: Protocol, time: Duration) -> Result<f64> {
+fn arriving(protocol: LiveProtocol, time: Duration) -> Result<f64> {
     let mut path = PathProfile::default();
     for (key, value) in PATH {
         path.set(key, value)?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use punctual_metrics::{DelayFactor, Jitter, Quantiles};
+use punctual_metrics::{DelayFactor, InterarrivalJitter, Quantiles};
 
 use super::{Bench, demand_held};
 use crate::Result;
@@ -60,7 +60,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
 #[expect(clippy::cast_precision_loss, reason = "times of a run lie far below 2^53")]
 pub(super) fn figures(trace: &[u8]) -> Result<[f64; 3]> {
     let mut distance = Quantiles::default();
-    let mut jitter = Jitter::default();
+    let mut jitter = InterarrivalJitter::default();
     let mut jitter_sum = 0;
     let mut delay_factor = DelayFactor::default();
     let mut delay_factors = Vec::new();

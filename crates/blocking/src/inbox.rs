@@ -13,13 +13,13 @@ const AT_ONCE: usize = 64;
 
 /// Messages that are due.
 #[derive(Debug, Default)]
-pub struct Inbox {
+pub struct MessageInbox {
     messages: VecDeque<Message>,
     /// When the connection was found to have nothing more that is due; `None` if it has.
     drained: Option<Mark>,
 }
 
-impl Inbox {
+impl MessageInbox {
     /// Whether no message is here.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
@@ -112,9 +112,9 @@ mod tests {
     }
 
     /// An inbox that was filled now, and the present point in time.
-    fn filled(payloads: &[&'static [u8]], more: bool) -> (Inbox, Mark) {
+    fn filled(payloads: &[&'static [u8]], more: bool) -> (MessageInbox, Mark) {
         let mark = Readiness::<()>::default().mark();
-        let mut inbox = Inbox::default();
+        let mut inbox = MessageInbox::default();
         let fill = inbox.fill::<()>(mark, |messages: &mut Vec<Message>, limit| {
             assert!(payloads.len() <= limit);
             messages.extend(payloads.iter().map(|payload| message(payload)));
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn messages_that_came_before_an_error_are_kept() {
-        let mut inbox = Inbox::default();
+        let mut inbox = MessageInbox::default();
         let mark = Readiness::<()>::default().mark();
         let filled = inbox.fill(mark, |messages: &mut Vec<Message>, _| {
             messages.push(message(b"abc"));

@@ -3,8 +3,8 @@
 //!
 //! [`Runtimes`] are the threads that drive the ports. A thread of the application that finds
 //! nothing to do waits at the [`Readiness`] of its socket, which the socket's watcher raises;
-//! [`Subscriber`]s such as the event sets of libsrt's interface hear of the same events. An
-//! [`Inbox`] holds messages that one lock of the connection has brought.
+//! [`Subscriber`]s such as the event sets of libsrt's interface hear of the same events. A
+//! [`MessageInbox`] holds messages that one lock of the connection has brought.
 //!
 //! ```
 //! use punctual_blocking::{Events, Readiness, now};
@@ -28,6 +28,6 @@ mod readiness;
 mod runtimes;
 
 pub use events::Events;
-pub use inbox::Inbox;
+pub use inbox::MessageInbox;
 pub use readiness::{Mark, Readiness, Subscriber, now};
 pub use runtimes::Runtimes;

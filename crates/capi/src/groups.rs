@@ -5,7 +5,8 @@ use std::ptr;
 
 use libc::{sockaddr, sockaddr_storage};
 use punctual_sockets::{
-    Code, Failure, Library, LinkCall, MemberInfo, OptionNumber, StartedCall, Value, kind,
+    Code, Failure, Library, LinkCall, MemberInfo, OptionNumber, SocketOptionValue, StartedCall,
+    kind,
 };
 
 use crate::abi::{FAILED, GroupConfig, GroupData, MsgCtrl, SocketId};
@@ -13,7 +14,7 @@ use crate::border::{answer, int, quietly};
 use crate::{address, library, options};
 
 /// The options of one link, which a program holds by a pointer.
-type LinkOptions = Vec<(OptionNumber, Value)>;
+type LinkOptions = Vec<(OptionNumber, SocketOptionValue)>;
 
 /// The options that a link can have on its own, those of libsrt.
 const OF_LINKS: [OptionNumber; 16] = [
@@ -340,7 +341,7 @@ mod tests {
         };
         let call = call.unwrap();
         assert_eq!((call.local, call.weight, call.token), (None, 3, -1));
-        assert_eq!(call.options, [(OptionNumber::PEERIDLETIMEO, Value::Int(7))]);
+        assert_eq!(call.options, [(OptionNumber::PEERIDLETIMEO, SocketOptionValue::Int(7))]);
         // SAFETY: it comes from `srt_create_config`, and is not used any more.
         unsafe { srt_delete_config(options) };
     }

@@ -23,13 +23,13 @@ mod caught {
     }
 
     /// A hook before its call, and its result afterwards.
-    struct Place<F, R> {
+    struct HookCall<F, R> {
         hook: Option<F>,
         result: Option<R>,
     }
 
     pub(super) fn call<R, F: FnOnce() -> R>(hook: F) -> Option<R> {
-        let mut place = Place { hook: Some(hook), result: None };
+        let mut place = HookCall { hook: Some(hook), result: None };
         // SAFETY: `run` gets the place of its own types, which nothing else uses meanwhile.
         unsafe { punctual_catch(run::<F, R>, (&raw mut place).cast()) };
         place.result
@@ -39,10 +39,10 @@ mod caught {
     ///
     /// # Safety
     ///
-    /// The pointer leads to a `Place<F, R>` that nothing else uses.
+    /// The pointer leads to a `HookCall<F, R>` that nothing else uses.
     unsafe extern "C-unwind" fn run<F: FnOnce() -> R, R>(place: *mut c_void) {
         // SAFETY: the caller says so.
-        let place = unsafe { &mut *place.cast::<Place<F, R>>() };
+        let place = unsafe { &mut *place.cast::<HookCall<F, R>>() };
         place.result = place.hook.take().map(|hook| hook());
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::size_of;
 use std::{ptr, slice};
 
-use punctual_sockets::{Code, Failure, Kind, OptionNumber, Value, kind};
+use punctual_sockets::{Code, Failure, Kind, OptionNumber, SocketOptionValue, kind};
 
 use crate::abi::SocketId;
 use crate::border::{done, int};
@@ -113,7 +113,7 @@ pub(crate) unsafe fn read(
     kind: Kind,
     value: *const u8,
     len: c_int,
-) -> Result<Value, Failure> {
+) -> Result<SocketOptionValue, Failure> {
     let len = usize::try_from(len).map_err(|_| Code::InvalidParameter)?;
     if kind == Kind::Text && len > longest_text(number) {
         return Err(Code::InvalidParameter.into());
@@ -125,19 +125,23 @@ pub(crate) unsafe fn read(
     // SAFETY: the caller says so, for each of the lengths.
     unsafe {
         match kind {
-            Kind::Bool => Ok(Value::Bool(match len {
+            Kind::Bool => Ok(SocketOptionValue::Bool(match len {
                 1 => value.read() != 0,
                 INT => value.cast::<i32>().read_unaligned() != 0,
                 _ => false,
             })),
-            Kind::Int if is_sized(INT) => Ok(Value::Int(value.cast::<i32>().read_unaligned())),
-            Kind::Long if is_sized(LONG) => Ok(Value::Long(value.cast::<i64>().read_unaligned())),
+            Kind::Int if is_sized(INT) => {
+                Ok(SocketOptionValue::Int(value.cast::<i32>().read_unaligned()))
+            }
+            Kind::Long if is_sized(LONG) => {
+                Ok(SocketOptionValue::Long(value.cast::<i64>().read_unaligned()))
+            }
             Kind::Linger if is_sized(2 * INT) => {
                 let [on, seconds] = value.cast::<[i32; 2]>().read_unaligned();
-                Ok(Value::Linger { on, seconds })
+                Ok(SocketOptionValue::Linger { on, seconds })
             }
-            Kind::Text if len == 0 => Ok(Value::Text(Vec::new())),
-            Kind::Text => Ok(Value::Text(slice::from_raw_parts(value, len).to_vec())),
+            Kind::Text if len == 0 => Ok(SocketOptionValue::Text(Vec::new())),
+            Kind::Text => Ok(SocketOptionValue::Text(slice::from_raw_parts(value, len).to_vec())),
             Kind::Int | Kind::Long | Kind::Linger => Err(Code::InvalidParameter.into()),
         }
     }
@@ -158,21 +162,23 @@ fn longest_text(number: OptionNumber) -> usize {
 ///
 /// `len` can be read and written; `to` has room for `*len` bytes, or for a whole number of 32 bits
 /// if the value is one, or for a byte if it is a switch.
-unsafe fn write(value: &Value, to: *mut u8, len: *mut c_int) -> Result<(), Failure> {
+unsafe fn write(value: &SocketOptionValue, to: *mut u8, len: *mut c_int) -> Result<(), Failure> {
     // SAFETY: the caller says so.
     let room = usize::try_from(unsafe { len.read() }).unwrap_or(0);
     let bytes: Vec<u8> = match value {
-        Value::Bool(on) => vec![u8::from(*on)],
-        Value::Int(number) => number.to_ne_bytes().to_vec(),
-        Value::Long(number) => number.to_ne_bytes().to_vec(),
-        Value::Linger { on, seconds } => [on.to_ne_bytes(), seconds.to_ne_bytes()].concat(),
-        Value::Text(text) => [text.as_slice(), &[0]].concat(),
+        SocketOptionValue::Bool(on) => vec![u8::from(*on)],
+        SocketOptionValue::Int(number) => number.to_ne_bytes().to_vec(),
+        SocketOptionValue::Long(number) => number.to_ne_bytes().to_vec(),
+        SocketOptionValue::Linger { on, seconds } => {
+            [on.to_ne_bytes(), seconds.to_ne_bytes()].concat()
+        }
+        SocketOptionValue::Text(text) => [text.as_slice(), &[0]].concat(),
     };
-    let needs_room = !matches!(value, Value::Bool(_) | Value::Int(_));
+    let needs_room = !matches!(value, SocketOptionValue::Bool(_) | SocketOptionValue::Int(_));
     if needs_room && room < bytes.len() {
         return Err(Code::InvalidParameter.into());
     }
-    let shown = if let Value::Text(text) = value { text.len() } else { bytes.len() };
+    let shown = if let SocketOptionValue::Text(text) = value { text.len() } else { bytes.len() };
     // SAFETY: the room was checked, except where the caller says that there is enough.
     unsafe {
         ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -185,7 +191,7 @@ unsafe fn write(value: &Value, to: *mut u8, len: *mut c_int) -> Result<(), Failu
 mod tests {
     use super::*;
 
-    fn parse(kind: Kind, bytes: &[u8]) -> Result<Value, Code> {
+    fn parse(kind: Kind, bytes: &[u8]) -> Result<SocketOptionValue, Code> {
         // SAFETY: the slice has that many bytes.
         let read = unsafe { read(OptionNumber(46), kind, bytes.as_ptr(), int(bytes.len())) };
         read.map_err(|failure| failure.code)
@@ -193,13 +199,13 @@ mod tests {
 
     #[test]
     fn values_have_the_lengths_of_their_types() {
-        assert_eq!(parse(Kind::Bool, &[1]), Ok(Value::Bool(true)));
-        assert_eq!(parse(Kind::Bool, &1i32.to_ne_bytes()), Ok(Value::Bool(true)));
-        assert_eq!(parse(Kind::Bool, &[1, 1]), Ok(Value::Bool(false)));
-        assert_eq!(parse(Kind::Int, &7i32.to_ne_bytes()), Ok(Value::Int(7)));
+        assert_eq!(parse(Kind::Bool, &[1]), Ok(SocketOptionValue::Bool(true)));
+        assert_eq!(parse(Kind::Bool, &1i32.to_ne_bytes()), Ok(SocketOptionValue::Bool(true)));
+        assert_eq!(parse(Kind::Bool, &[1, 1]), Ok(SocketOptionValue::Bool(false)));
+        assert_eq!(parse(Kind::Int, &7i32.to_ne_bytes()), Ok(SocketOptionValue::Int(7)));
         assert_eq!(parse(Kind::Int, &7i64.to_ne_bytes()), Err(Code::InvalidParameter));
-        assert_eq!(parse(Kind::Long, &7i64.to_ne_bytes()), Ok(Value::Long(7)));
-        assert_eq!(parse(Kind::Text, b"camera"), Ok(Value::Text(b"camera".to_vec())));
+        assert_eq!(parse(Kind::Long, &7i64.to_ne_bytes()), Ok(SocketOptionValue::Long(7)));
+        assert_eq!(parse(Kind::Text, b"camera"), Ok(SocketOptionValue::Text(b"camera".to_vec())));
     }
 
     #[test]
@@ -209,8 +215,8 @@ mod tests {
         let long = OptionNumber::MAXBW;
         // SAFETY: there are eight bytes behind the first.
         let read_long = |len| unsafe { read(long, Kind::Long, memory.as_ptr().add(1), len) };
-        assert_eq!(read_long(8), Ok(Value::Long(7)));
-        assert_eq!(read_long(0), Ok(Value::Long(7)));
+        assert_eq!(read_long(8), Ok(SocketOptionValue::Long(7)));
+        assert_eq!(read_long(0), Ok(SocketOptionValue::Long(7)));
         assert!(read_long(-1).is_err());
         // These have no memory at all.
         for (kind, len) in [(Kind::Text, 513), (Kind::Int, 5), (Kind::Long, 4), (Kind::Linger, 4)] {
@@ -222,19 +228,22 @@ mod tests {
         // SAFETY: null is refused, except for an empty text.
         unsafe {
             assert!(read(long, Kind::Int, ptr::null(), 4).is_err());
-            assert_eq!(read(long, Kind::Text, ptr::null(), 0), Ok(Value::Text(Vec::new())));
+            assert_eq!(
+                read(long, Kind::Text, ptr::null(), 0),
+                Ok(SocketOptionValue::Text(Vec::new()))
+            );
         }
     }
 
     #[test]
     fn a_value_is_written_where_there_is_room_and_a_number_always() {
         let values = [
-            (Value::Int(7), 0, Ok(4)),
-            (Value::Bool(true), 0, Ok(1)),
-            (Value::Long(7), 7, Err(Code::InvalidParameter)),
-            (Value::Long(7), 8, Ok(8)),
-            (Value::Linger { on: 1, seconds: 2 }, 8, Ok(8)),
-            (Value::Linger { on: 1, seconds: 2 }, -1, Err(Code::InvalidParameter)),
+            (SocketOptionValue::Int(7), 0, Ok(4)),
+            (SocketOptionValue::Bool(true), 0, Ok(1)),
+            (SocketOptionValue::Long(7), 7, Err(Code::InvalidParameter)),
+            (SocketOptionValue::Long(7), 8, Ok(8)),
+            (SocketOptionValue::Linger { on: 1, seconds: 2 }, 8, Ok(8)),
+            (SocketOptionValue::Linger { on: 1, seconds: 2 }, -1, Err(Code::InvalidParameter)),
         ];
         for (value, told, expected) in values {
             let mut room = std::mem::MaybeUninit::<[u8; 8]>::uninit();
@@ -250,7 +259,7 @@ mod tests {
     fn a_text_gets_a_nul_that_is_not_counted() {
         let mut room = [9u8; 8];
         let mut len: c_int = 4;
-        let text = Value::Text(b"abc".to_vec());
+        let text = SocketOptionValue::Text(b"abc".to_vec());
         // SAFETY: there is room for that many bytes.
         unsafe { write(&text, room.as_mut_ptr(), &raw mut len) }.unwrap();
         assert_eq!((&room[..5], len), (&b"abc\0\x09"[..], 3));

@@ -19,12 +19,12 @@ const CRYPTO: (c_int, &str) = (6, "hc");
 const GROUPS: (c_int, &str) = (45, "gm");
 
 /// Passes messages to the log.
-struct Forwarder;
+struct LogForwarder;
 
 /// Installs the forwarder, unless the program has another one: then it is a Rust program that links
 /// this library, and has its own log.
 pub(crate) fn install() {
-    let _ = tracing::subscriber::set_global_default(Forwarder);
+    let _ = tracing::subscriber::set_global_default(LogForwarder);
 }
 
 /// Lets the places where messages come from ask again whether they are wanted.
@@ -53,7 +53,7 @@ fn area(target: &str) -> (c_int, &'static str) {
     }
 }
 
-impl Subscriber for Forwarder {
+impl Subscriber for LogForwarder {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if self.enabled(metadata) { Interest::always() } else { Interest::never() }
     }
@@ -75,7 +75,7 @@ impl Subscriber for Forwarder {
 
     fn event(&self, event: &Event<'_>) {
         let metadata = event.metadata();
-        let mut text = Text::default();
+        let mut text = MessageText::default();
         event.record(&mut text);
         log::write(&log::Line {
             level: libsrt_level(*metadata.level()),
@@ -102,12 +102,12 @@ impl Subscriber for Forwarder {
 
 /// The text of a message and its fields.
 #[derive(Default)]
-struct Text {
+struct MessageText {
     message: String,
     fields: String,
 }
 
-impl Visit for Text {
+impl Visit for MessageText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         // Writing into a string does not fail.
         let _ = match field.name() {

@@ -2,14 +2,14 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use punctual_program::completions::{self, Names};
+use punctual_program::completions::{self, ArgumentValues};
 
 use crate::args::Cli;
 
 /// The completion script for `shell`, with the names of options of SRT.
 pub(crate) fn script(shell: Shell) -> String {
     let options = punctual_uri::options().map(|option| option.name).collect();
-    let names = Names { subcommand: "options", argument: "words", values: options };
+    let names = ArgumentValues { subcommand: "options", argument: "words", values: options };
     completions::script(&Cli::command(), &[names], shell)
 }
 

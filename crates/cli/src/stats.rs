@@ -59,7 +59,7 @@ impl StatsFiles {
         let mut work = std::pin::pin!(work);
         let mut ticks = interval_at(Instant::now() + self.period, self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut before = Before::default();
+        let mut before = PreviousRows::default();
         let mut had_rows = false;
         loop {
             tokio::select! {
@@ -77,7 +77,7 @@ impl StatsFiles {
         }
     }
 
-    fn rows(&self, end: &StatsEnd, before: &mut Before) {
+    fn rows(&self, end: &StatsEnd, before: &mut PreviousRows) {
         let rows: Vec<(u32, u16, String, Sample)> = before
             .next(end.rows())
             .map(|(Row { id, weight, peer, statistics: total, quic, .. }, interval)| {
@@ -119,13 +119,13 @@ impl StatsFiles {
 
 /// The statistics of the rows before, by socket ID.
 #[derive(Default)]
-struct Before {
+struct PreviousRows {
     statistics: HashMap<u32, Statistics>,
     /// Links with a last row.
     ended: HashSet<u32>,
 }
 
-impl Before {
+impl PreviousRows {
     /// The rows that are to be written now, each with its statistics since the row before: all but
     /// those of ended links that have had their last one.
     fn next(&mut self, mut rows: Vec<Row>) -> impl Iterator<Item = (Row, Statistics)> {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_link_that_has_ended_gets_one_last_row_of_its_rest() {
-        let mut before = Before::default();
+        let mut before = PreviousRows::default();
         let mut next = |rows| -> Vec<(u32, u64)> {
             before.next(rows).map(|(row, since)| (row.id, since.packets_sent)).collect()
         };

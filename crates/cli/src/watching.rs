@@ -1,7 +1,7 @@
 //! The view of the program on its connections: the live line, the summaries, and the statistics.
 
 use punctual_ends::Observed;
-use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::route::{RouteObserver, StreamDirection};
 use punctual_uri::Uri;
 
 use crate::live::{Absence, Live};
@@ -20,7 +20,7 @@ impl RouteObserver for Watching {
         &self,
         name: &str,
         connection: &Observed,
-        way: Way,
+        way: StreamDirection,
         work: impl Future<Output = T> + Send,
     ) -> T {
         let _watch = self.live.watch(name, connection, way);

@@ -5,33 +5,33 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
-use punctual_io::{ReceiveBuffers, SendBuffer, Timer, UdpSocket, now};
-use punctual_netem::{Gate, Packet};
+use punctual_io::{ReceiveBuffers, SendBatch, Timer, UdpSocket, now};
+use punctual_netem::{LinkEnd, Packet};
 use punctual_units::Instant;
 use tokio::sync::mpsc;
 
 use crate::EmulatorConfig;
 use crate::direction::Direction;
-use crate::emulator::{Arrivals, Shared, Way, lock};
+use crate::emulator::{Arrivals, LinkDirection, Shared, lock};
 use crate::report::EmulatorReport;
 use crate::udp::{bind, send};
 
 /// The links of one client, and how exactly they are kept.
 #[derive(Debug)]
-pub(super) struct Links {
-    up: Direction<Datagram>,
-    down: Direction<Datagram>,
+pub(super) struct ClientLinks {
+    up: Direction<LinkDatagram>,
+    down: Direction<LinkDatagram>,
 }
 
 /// A datagram on a link.
 #[derive(Clone, Debug)]
-struct Datagram {
+struct LinkDatagram {
     payload: Bytes,
     /// Bytes of the IP and UDP headers, which take their time on a real link too.
     headers: usize,
 }
 
-impl Packet for Datagram {
+impl Packet for LinkDatagram {
     fn len(&self) -> usize {
         self.headers + self.payload.len()
     }
@@ -47,7 +47,7 @@ impl Packet for Datagram {
     }
 }
 
-impl Links {
+impl ClientLinks {
     /// The links of the client that came after `clients` others, with this time zero.
     pub(super) fn new(config: &EmulatorConfig, clients: u64, zero: Instant) -> Self {
         let seed = config.seed.wrapping_add(2 * clients);
@@ -71,7 +71,7 @@ struct Due {
 
 impl Due {
     /// Takes the packets that are due at `now` from `direction`.
-    fn take(&mut self, direction: &mut Direction<Datagram>, now: Instant) {
+    fn take(&mut self, direction: &mut Direction<LinkDatagram>, now: Instant) {
         while let Some(arrival) = direction.link.recv(now) {
             self.times.push(arrival.at);
             self.datagrams.push(arrival.packet.payload);
@@ -79,7 +79,7 @@ impl Due {
     }
 
     /// Forgets the packets, and records in `direction` that they were sent at `sent`.
-    fn finish(&mut self, direction: &mut Direction<Datagram>, sent: Instant) {
+    fn finish(&mut self, direction: &mut Direction<LinkDatagram>, sent: Instant) {
         self.times.drain(..).for_each(|due| direction.record(due, sent));
         self.datagrams.clear();
     }
@@ -89,11 +89,11 @@ impl Due {
 pub(super) struct Client {
     shared: Arc<Shared>,
     address: SocketAddr,
-    links: Arc<Mutex<Links>>,
+    links: Arc<Mutex<ClientLinks>>,
     inbox: mpsc::Receiver<Arrivals>,
     /// The client's port towards the target.
     socket: UdpSocket,
-    send_buffer: SendBuffer,
+    send_buffer: SendBatch,
     timer: Timer,
 }
 
@@ -110,7 +110,7 @@ impl Client {
     pub(super) fn new(
         shared: Arc<Shared>,
         address: SocketAddr,
-        links: Arc<Mutex<Links>>,
+        links: Arc<Mutex<ClientLinks>>,
         inbox: mpsc::Receiver<Arrivals>,
     ) -> io::Result<Self> {
         let any: IpAddr = match shared.config.target {
@@ -124,7 +124,7 @@ impl Client {
             links,
             inbox,
             socket,
-            send_buffer: SendBuffer::default(),
+            send_buffer: SendBatch::default(),
             timer: Timer::new()?,
         })
     }
@@ -141,20 +141,30 @@ impl Client {
             let now = now();
             {
                 let mut links = lock(&self.links);
-                let Links { up: to_target, down: to_client } = &mut *links;
+                let ClientLinks { up: to_target, down: to_client } = &mut *links;
                 match woken {
                     Woken::FromClient((at, datagrams)) => {
                         heard = now;
-                        self.shared.config.note(at, Way::Up, Gate::Entrance, &datagrams);
+                        self.shared.config.note(
+                            at,
+                            LinkDirection::Up,
+                            LinkEnd::Entrance,
+                            &datagrams,
+                        );
                         for payload in datagrams {
-                            to_target.link.send(at, Datagram { payload, headers });
+                            to_target.link.send(at, LinkDatagram { payload, headers });
                         }
                     }
                     Woken::FromTarget(datagrams) => {
                         heard = now;
-                        self.shared.config.note(now, Way::Down, Gate::Entrance, &datagrams);
+                        self.shared.config.note(
+                            now,
+                            LinkDirection::Down,
+                            LinkEnd::Entrance,
+                            &datagrams,
+                        );
                         for payload in datagrams {
-                            to_client.link.send(now, Datagram { payload, headers });
+                            to_client.link.send(now, LinkDatagram { payload, headers });
                         }
                     }
                     Woken::Time if now >= forget => break,
@@ -200,13 +210,13 @@ impl Client {
         if !up.datagrams.is_empty() {
             send(socket, send_buffer, shared.config.target, &up.datagrams).await;
             let sent = now();
-            shared.config.note(sent, Way::Up, Gate::Exit, &up.datagrams);
+            shared.config.note(sent, LinkDirection::Up, LinkEnd::Exit, &up.datagrams);
             up.finish(&mut lock(links).up, sent);
         }
         if !down.datagrams.is_empty() {
             send(&shared.socket, send_buffer, *address, &down.datagrams).await;
             let sent = now();
-            shared.config.note(sent, Way::Down, Gate::Exit, &down.datagrams);
+            shared.config.note(sent, LinkDirection::Down, LinkEnd::Exit, &down.datagrams);
             down.finish(&mut lock(links).down, sent);
         }
     }
@@ -225,7 +235,9 @@ mod tests {
         let profile = LinkConfig::default().with_delay(Duration::from_millis(10)).into();
         let start = Instant::ORIGIN;
         let mut direction = Direction::new(&profile, 1, start);
-        direction.link.send(start, Datagram { payload: Bytes::from_static(b"one"), headers: 28 });
+        direction
+            .link
+            .send(start, LinkDatagram { payload: Bytes::from_static(b"one"), headers: 28 });
         let mut due = Due::default();
         due.take(&mut direction, start + Duration::from_millis(9));
         assert!(due.datagrams.is_empty());

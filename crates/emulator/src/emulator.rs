@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_io::{Datagram, ReceiveBuffers, UdpSocket, now};
-use punctual_netem::{Gate, LinkProfile};
+use punctual_netem::{LinkEnd, LinkProfile};
 use punctual_units::Instant;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::client::{Client, Links};
+use crate::client::{Client, ClientLinks};
 use crate::realtime::run_before_others;
 use crate::report::EmulatorReport;
 use crate::udp::bind;
@@ -43,25 +43,25 @@ pub struct EmulatorConfig {
     pub client_timeout: Duration,
     /// Gets a note of each datagram that passes an end of a link, in the order of each client.
     /// Notes wait here until they are taken, however many there are. Default none.
-    pub watch: Option<mpsc::UnboundedSender<Passage>>,
+    pub watch: Option<mpsc::UnboundedSender<PassedDatagram>>,
 }
 
 /// A datagram that passed an end of a link.
 #[derive(Clone, Debug)]
-pub struct Passage {
+pub struct PassedDatagram {
     /// When: at the entrance, as it came; at the exit, as it was really sent.
     pub at: Instant,
     /// Its direction.
-    pub way: Way,
+    pub way: LinkDirection,
     /// The end of the link.
-    pub gate: Gate,
+    pub gate: LinkEnd,
     /// The content of the datagram.
     pub content: Bytes,
 }
 
 /// The direction of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Way {
+pub enum LinkDirection {
     /// From a client to the target.
     Up,
     /// From the target to a client.
@@ -85,11 +85,11 @@ impl EmulatorConfig {
     }
 
     /// Notes datagrams that pass an end of a link, if somebody watches.
-    pub(super) fn note(&self, at: Instant, way: Way, gate: Gate, datagrams: &[Bytes]) {
+    pub(super) fn note(&self, at: Instant, way: LinkDirection, gate: LinkEnd, datagrams: &[Bytes]) {
         let Some(watch) = &self.watch else { return };
         for content in datagrams {
             // A watcher that is gone has seen enough.
-            let _ = watch.send(Passage { at, way, gate, content: content.clone() });
+            let _ = watch.send(PassedDatagram { at, way, gate, content: content.clone() });
         }
     }
 }
@@ -176,16 +176,16 @@ pub(super) struct Shared {
     start: Instant,
     /// The time of the first datagram.
     first: OnceLock<Instant>,
-    clients: Mutex<HashMap<SocketAddr, Handle>>,
+    clients: Mutex<HashMap<SocketAddr, ClientHandle>>,
     /// The totals without the present clients' links.
     gone: Mutex<EmulatorReport>,
 }
 
 /// A client as it is seen from outside its task.
 #[derive(Debug)]
-struct Handle {
+struct ClientHandle {
     inbox: mpsc::Sender<Arrivals>,
-    links: Arc<Mutex<Links>>,
+    links: Arc<Mutex<ClientLinks>>,
 }
 
 /// Datagrams of one client, and when they came.
@@ -240,14 +240,14 @@ impl Shared {
             true => arrivals.0,
             false => *self.first.get_or_init(|| arrivals.0),
         };
-        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients, zero)));
+        let links = Arc::new(Mutex::new(ClientLinks::new(&self.config, gone.clients, zero)));
         gone.clients += 1;
         drop(gone);
         let (inbox, from_inbox) = mpsc::channel(INBOX);
         // A new channel has room.
         let _ = inbox.try_send(arrivals);
         let client = Client::new(Arc::clone(self), from, Arc::clone(&links), from_inbox)?;
-        if let Some(ended) = clients.insert(from, Handle { inbox, links }) {
+        if let Some(ended) = clients.insert(from, ClientHandle { inbox, links }) {
             lock(&ended.links).add_to(&mut lock(&self.gone));
         }
         drop(clients);

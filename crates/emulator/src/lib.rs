@@ -20,7 +20,7 @@ mod report;
 mod tun;
 mod udp;
 
-pub use emulator::{Emulator, EmulatorConfig, Passage, Way};
+pub use emulator::{Emulator, EmulatorConfig, LinkDirection, PassedDatagram};
 pub use report::{DirectionReport, EmulatorReport, TunReport};
 #[cfg(target_os = "linux")]
 pub use tun::{

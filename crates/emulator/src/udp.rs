@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use punctual_io::{SendBuffer, UdpOptions, UdpSocket};
+use punctual_io::{SendBatch, UdpOptions, UdpSocket};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Binds a socket.
@@ -20,7 +20,7 @@ pub(super) fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
 /// as good as lost on the way.
 pub(super) async fn send(
     socket: &UdpSocket,
-    buffer: &mut SendBuffer,
+    buffer: &mut SendBatch,
     remote: SocketAddr,
     datagrams: &[Bytes],
 ) {

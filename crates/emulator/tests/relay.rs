@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use punctual_emulator::{Emulator, EmulatorConfig, Way};
-use punctual_netem::{Action, Event, Gate, Loss, Timeline};
+use punctual_emulator::{Emulator, EmulatorConfig, LinkDirection};
+use punctual_netem::{Action, Event, LinkEnd, Loss, Timeline};
 use tokio::net::UdpSocket;
 
 #[tokio::test]
@@ -146,9 +146,9 @@ async fn a_watcher_is_told_of_each_datagram_at_both_ends_of_its_link() {
     assert_eq!(
         seen,
         [
-            (Way::Up, Gate::Entrance, &b"there"[..]),
-            (Way::Up, Gate::Exit, b"there"),
-            (Way::Down, Gate::Entrance, b"back"),
+            (LinkDirection::Up, LinkEnd::Entrance, &b"there"[..]),
+            (LinkDirection::Up, LinkEnd::Exit, b"there"),
+            (LinkDirection::Down, LinkEnd::Entrance, b"back"),
         ]
     );
     assert!(told[1].at - told[0].at >= Duration::from_millis(20));

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use punctual::{AccessMode, Config, Error, Listener, RejectReason, StreamId};
 use punctual_ends::route::{
-    AcceptedViewer, ConnectedViewers, Fanout, Flow, RouteSettings, Way, WhenFull,
+    AcceptedViewer, ConnectedViewers, Fanout, Flow, RouteSettings, StreamDirection, WhenFull,
 };
 use punctual_ends::{Connection, EndLog, Stop};
 use tokio::sync::mpsc::{Sender, channel};
@@ -90,7 +90,7 @@ impl Relay {
         };
         let (fanout, mut inboxes) = Fanout::to(vec![name.clone()], WhenFull::Miss);
         let inbox = inboxes.pop().expect("one name has one inbox");
-        let mut flow = Flow::new(Way::In, None, fanout);
+        let mut flow = Flow::new(StreamDirection::In, None, fanout);
         let publish = async {
             if let Err(failure) = flow.carry(&name, publisher, &self.settings).await {
                 self.log.lost(format_args!("{name}: {failure}"));

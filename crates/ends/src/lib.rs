@@ -25,9 +25,9 @@ mod streams;
 mod tries;
 
 pub use end::{
-    Connection, EndLog, Existing, Observed, Opener, Pace, Pacing, Reader, RecordingPlace,
-    ResumedStream, Role, Row, SrtEnd, SrtWriter, StatsEnd, Traffic, Transport, Writer, cannot_bind,
-    check_arrival, check_loop, end_stream, is_live, reaches, resolve, srt,
+    Connection, EndLog, Existing, FilePace, MessageTraffic, Observed, Opener, Pacing,
+    PortTransport, Reader, RecordingPlace, ResumedStream, Role, Row, SrtEnd, SrtWriter, StatsEnd,
+    Writer, cannot_bind, check_arrival, check_loop, end_stream, is_live, reaches, resolve, srt,
 };
 pub use failure::{Failure, FailureKind};
 pub use stop::Stop;

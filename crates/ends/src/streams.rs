@@ -90,7 +90,7 @@ where
     W: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(limits.at_once.get()));
-    let mut streams = Carried::default();
+    let mut streams = CarriedStreams::default();
     let mut opened = 0;
     let mut failure = None;
     while limits.in_all.is_none_or(|limit| opened < limit) {
@@ -148,12 +148,12 @@ async fn hold<T>(
 /// The streams that are carried. Nothing is kept of one that has ended but the first failure: there
 /// may be any number of callers.
 #[derive(Default)]
-struct Carried {
+struct CarriedStreams {
     tasks: JoinSet<Result<(), Failure>>,
     failure: Option<Failure>,
 }
 
-impl Carried {
+impl CarriedStreams {
     fn begin(&mut self, stream: impl Future<Output = Result<(), Failure>> + Send + 'static) {
         while let Some(ended) = self.tasks.try_join_next() {
             self.end(ended);
@@ -183,7 +183,7 @@ mod tests {
 
     #[tokio::test]
     async fn ended_streams_leave_nothing_but_the_first_failure() {
-        let mut streams = Carried::default();
+        let mut streams = CarriedStreams::default();
         for number in 0..1_000 {
             streams.begin(async move {
                 if number < 2 { Err(Failure::runtime(format!("stream {number}"))) } else { Ok(()) }

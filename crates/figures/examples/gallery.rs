@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use punctual_figures::{
-    Axis, Chart, Column, Marker, Page, Point, Series, Style, Table, Text, Theme,
+    Axis, Chart, Marker, Page, Point, Series, Style, Table, TableColumn, Text, Theme,
 };
 
 fn main() {
@@ -138,13 +138,13 @@ fn odd() -> Chart {
 
 fn table() -> Table {
     let columns = [
-        Column::text("algorithm"),
-        Column::number("latency"),
-        Column::number("overhead, %").group("Punctual"),
-        Column::number("± 95 %").group("Punctual"),
-        Column::number("overhead, %").group("published"),
-        Column::number("overhead, %").group("libsrt 1.5.5"),
-        Column::number("unrecovered, %").group("libsrt 1.5.5"),
+        TableColumn::text("algorithm"),
+        TableColumn::number("latency"),
+        TableColumn::number("overhead, %").group("Punctual"),
+        TableColumn::number("± 95 %").group("Punctual"),
+        TableColumn::number("overhead, %").group("published"),
+        TableColumn::number("overhead, %").group("libsrt 1.5.5"),
+        TableColumn::number("unrecovered, %").group("libsrt 1.5.5"),
     ];
     let mut table = Table::new("Table 3: overhead of each cell", columns);
     for i in 0..30 {

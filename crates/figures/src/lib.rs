@@ -25,6 +25,6 @@ pub use axis::{Axis, Scale};
 pub use chart::Chart;
 #[cfg(feature = "png")]
 pub use chart::png::{Fonts, PngError};
-pub use page::{Align, Column, Page, Span, Table, Text, slug};
+pub use page::{Align, Page, Span, Table, TableColumn, Text, slug};
 pub use series::{Marker, Point, Series, Style};
 pub use theme::{COLOURS, Theme};

@@ -63,12 +63,12 @@ impl Style {
 /// A straight line across a panel, with a label: a limit, an event, a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marker {
-    pub(crate) at: Place,
+    pub(crate) at: SeriesPlace,
     pub(crate) label: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum SeriesPlace {
     X(f64),
     Y(f64),
 }
@@ -154,12 +154,12 @@ impl From<(f64, f64)> for Point {
 impl Marker {
     /// A vertical line at this place along the chart.
     pub fn vertical(x: f64, label: impl Into<String>) -> Self {
-        Self { at: Place::X(x), label: label.into() }
+        Self { at: SeriesPlace::X(x), label: label.into() }
     }
 
     /// A horizontal line at this value.
     pub fn horizontal(y: f64, label: impl Into<String>) -> Self {
-        Self { at: Place::Y(y), label: label.into() }
+        Self { at: SeriesPlace::Y(y), label: label.into() }
     }
 }
 

@@ -44,12 +44,12 @@ pub enum Error {
     #[error("{0}; its log has the reason")]
     ReceiverCannotWrite(PeerError),
     /// The connection ended before the receiver had everything.
-    #[error("{why} before everything had arrived{}", kept.as_ref().map(Kept::in_words).unwrap_or_default())]
+    #[error("{why} before everything had arrived{}", kept.as_ref().map(KeptFile::in_words).unwrap_or_default())]
     Interrupted {
         /// The reason.
         why: String,
         /// The file that was interrupted, if one was.
-        kept: Option<Kept>,
+        kept: Option<KeptFile>,
     },
     /// The receiver's disk refuses a file's bytes.
     #[error("{path}: {error}{}", end_of_unwritable(kept.as_ref()))]
@@ -59,7 +59,7 @@ pub enum Error {
         /// The system's reason.
         error: io::Error,
         /// The file's bytes that are kept, where the transfer can say so.
-        kept: Option<Kept>,
+        kept: Option<KeptFile>,
     },
     /// A stream of bytes ended before its file did.
     #[error("{why}; the start of {path} is kept as {}, and the file must be sent again",
@@ -115,7 +115,7 @@ pub enum Side {
 
 /// A file whose first bytes are kept under its temporary name.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Kept {
+pub struct KeptFile {
     /// The file.
     pub path: RelativePath,
     /// The temporary name.
@@ -151,7 +151,7 @@ impl fmt::Display for Side {
     }
 }
 
-impl Kept {
+impl KeptFile {
     fn in_words(&self) -> String {
         let Self { path, part, resumable } = self;
         if *resumable {
@@ -163,7 +163,7 @@ impl Kept {
 }
 
 /// The end of the message for [`Error::CannotWrite`]: a file in messages is one of several.
-fn end_of_unwritable(kept: Option<&Kept>) -> String {
+fn end_of_unwritable(kept: Option<&KeptFile>) -> String {
     kept.map_or_else(String::new, |kept| {
         format!(" before everything had arrived{}", kept.in_words())
     })

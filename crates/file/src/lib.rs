@@ -50,7 +50,7 @@ mod sender;
 mod source;
 mod store;
 
-pub use error::{Error, Kept, Side};
+pub use error::{Error, KeptFile, Side};
 pub use event::{Event, Observer};
 pub use handover::abandon;
 pub use path::{PathError, RelativePath};

@@ -6,7 +6,7 @@ use punctual::{CloseReason, SendOptions, Socket};
 use punctual_units::one_line;
 use tokio::task::block_in_place;
 
-use crate::error::{Error, Kept, Side};
+use crate::error::{Error, KeptFile, Side};
 use crate::event::{Event, Observer};
 use crate::handover::refuse_rest;
 use crate::message::{
@@ -14,7 +14,7 @@ use crate::message::{
 };
 use crate::path::RelativePath;
 use crate::sender::{OFFERS_AHEAD, OTHER_FILE};
-use crate::store::{Found, Incoming, Offer, Prefix, Store};
+use crate::store::{FileOffer, Found, IncomingFile, Prefix, Store};
 
 /// Receives files until the sender has sent them all. A sender on Punctual is told to use
 /// `language`.
@@ -30,7 +30,7 @@ pub(crate) async fn receive(
         observer,
         offered: BTreeMap::new(),
         next_offer: 0,
-        current: Current::Nothing,
+        current: CurrentFile::Nothing,
         heard: Heard::Nothing,
     };
     if socket.info().path_update {
@@ -61,12 +61,12 @@ struct Receiver<'a, O> {
     offered: BTreeMap<u32, Offered>,
     /// The number of the next offer.
     next_offer: u32,
-    current: Current,
+    current: CurrentFile,
     heard: Heard,
 }
 
 struct Offered {
-    offer: Offer,
+    offer: FileOffer,
     found: Found,
     /// The bytes of the file that are there, once the sender has proven that they are its own.
     prefix: Option<Prefix>,
@@ -74,7 +74,7 @@ struct Offered {
 }
 
 /// The file whose bytes come at present.
-enum Current {
+enum CurrentFile {
     Nothing,
     File(Arriving),
     /// A file that cannot be taken, and the reason.
@@ -85,7 +85,7 @@ struct Arriving {
     path: RelativePath,
     /// The number of its offer, and its size; `None` if it comes in segments.
     offer: Option<(u32, u64)>,
-    incoming: Incoming,
+    incoming: IncomingFile,
 }
 
 /// The kinds of messages that the sender has sent.
@@ -144,7 +144,7 @@ impl<O: Observer> Receiver<'_, O> {
                 Ok(())
             }
             FromSender::Finish
-                if matches!(self.current, Current::Nothing) && self.offered.is_empty() =>
+                if matches!(self.current, CurrentFile::Nothing) && self.offered.is_empty() =>
             {
                 self.heard = Heard::Finish;
                 self.send_message(&FromReceiver::Bye).await
@@ -166,7 +166,7 @@ impl<O: Observer> Receiver<'_, O> {
         let number = self.next_offer;
         self.next_offer = number.wrapping_add(1);
         let found = RelativePath::parse(path).map_err(|error| error.to_string()).and_then(|path| {
-            let offer = Offer { path, size, fingerprint };
+            let offer = FileOffer { path, size, fingerprint };
             let found = block_in_place(|| self.store.look(&offer));
             found.map(|found| (offer, found)).map_err(|error| error.to_string())
         });
@@ -217,9 +217,9 @@ impl<O: Observer> Receiver<'_, O> {
 
     /// Begins an offered file, from `offset` on.
     fn start(&mut self, number: u32, offset: u64) -> Result<(), Error> {
-        let none = matches!(self.current, Current::Nothing);
+        let none = matches!(self.current, CurrentFile::Nothing);
         let offered = self.offered.remove(&number).filter(|_| none).ok_or_else(unexpected)?;
-        let Offered { offer: Offer { path, size, fingerprint }, prefix, .. } = offered;
+        let Offered { offer: FileOffer { path, size, fingerprint }, prefix, .. } = offered;
         let prefix = match (offset, prefix) {
             (0, _) => Prefix::default(),
             (_, Some(prefix)) if offset == prefix.len => prefix,
@@ -242,7 +242,7 @@ impl<O: Observer> Receiver<'_, O> {
         let begun = block_in_place(|| self.store.begin(&path, fingerprint, prefix));
         self.current = match begun {
             Ok(incoming) if incoming.len() == len => {
-                Current::File(Arriving { path, offer, incoming })
+                CurrentFile::File(Arriving { path, offer, incoming })
             }
             // Somebody has taken away the bytes that were there.
             Ok(_) => self.drop_file(&path, "its first bytes are not there any more"),
@@ -250,15 +250,15 @@ impl<O: Observer> Receiver<'_, O> {
         };
     }
 
-    fn drop_file(&self, path: &RelativePath, why: &str) -> Current {
+    fn drop_file(&self, path: &RelativePath, why: &str) -> CurrentFile {
         self.problem(&format!("{path}: not taken: {why}"));
-        Current::Dropped(why.to_owned())
+        CurrentFile::Dropped(why.to_owned())
     }
 
     fn write(&mut self, data: &[u8]) -> Result<(), Error> {
         self.observer.observe(Event::Carried(data.len()));
-        let Current::File(Arriving { path, offer, incoming }) = &mut self.current else {
-            let dropped = matches!(self.current, Current::Dropped(_));
+        let CurrentFile::File(Arriving { path, offer, incoming }) = &mut self.current else {
+            let dropped = matches!(self.current, CurrentFile::Dropped(_));
             return if dropped { Ok(()) } else { Err(unexpected()) };
         };
         if offer.is_some_and(|(_, size)| incoming.len() + data.len() as u64 > size) {
@@ -274,11 +274,11 @@ impl<O: Observer> Receiver<'_, O> {
     /// Completes the current file if it is the one that the sender has; otherwise gives the reason
     /// for the sender.
     fn finish_checked(&mut self, digest: Digest) -> Result<Result<(), String>, Error> {
-        let current = std::mem::replace(&mut self.current, Current::Nothing);
+        let current = std::mem::replace(&mut self.current, CurrentFile::Nothing);
         let Arriving { path, offer, incoming } = match current {
-            Current::File(arriving) => arriving,
-            Current::Dropped(why) => return Ok(Err(why)),
-            Current::Nothing => return Err(unexpected()),
+            CurrentFile::File(arriving) => arriving,
+            CurrentFile::Dropped(why) => return Ok(Err(why)),
+            CurrentFile::Nothing => return Err(unexpected()),
         };
         let is_whole = offer.is_some_and(|(_, size)| size == incoming.len());
         let same = is_whole && incoming.digest() == digest;
@@ -303,21 +303,22 @@ impl<O: Observer> Receiver<'_, O> {
             SkipReason::Failed => "the sender cannot read it",
             SkipReason::Changed => "the file changed while it was sent: it must be sent again",
         };
-        if let Some(Offered { offer: Offer { path, size, .. }, .. }) = self.offered.remove(&number)
+        if let Some(Offered { offer: FileOffer { path, size, .. }, .. }) =
+            self.offered.remove(&number)
         {
             self.observer.observe(Event::Spared(size));
             self.problem(&format!("{path}: not sent: {why}"));
             return Ok(());
         }
-        match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::File(Arriving { path, incoming, .. }) => {
+        match std::mem::replace(&mut self.current, CurrentFile::Nothing) {
+            CurrentFile::File(Arriving { path, incoming, .. }) => {
                 self.problem(&format!("{path}: {why}"));
                 if reason == SkipReason::Changed {
                     block_in_place(|| incoming.discard());
                 }
             }
-            Current::Dropped(_) => {}
-            Current::Nothing => return Err(unexpected()),
+            CurrentFile::Dropped(_) => {}
+            CurrentFile::Nothing => return Err(unexpected()),
         }
         Ok(())
     }
@@ -332,7 +333,7 @@ impl<O: Observer> Receiver<'_, O> {
                 Err(error) => {
                     let path = String::from_utf8_lossy(&path);
                     self.problem(&format!("{}: not taken: {error}", path.escape_debug()));
-                    self.current = Current::Dropped(error.to_string());
+                    self.current = CurrentFile::Dropped(error.to_string());
                 }
             }
         }
@@ -345,8 +346,8 @@ impl<O: Observer> Receiver<'_, O> {
 
     /// Completes the file whose segments came.
     fn finish_segments(&mut self) {
-        if let Current::File(Arriving { path, incoming, .. }) =
-            std::mem::replace(&mut self.current, Current::Nothing)
+        if let CurrentFile::File(Arriving { path, incoming, .. }) =
+            std::mem::replace(&mut self.current, CurrentFile::Nothing)
         {
             match block_in_place(|| incoming.finish()) {
                 Ok(()) => self.observer.observe(Event::Completed),
@@ -359,7 +360,7 @@ impl<O: Observer> Receiver<'_, O> {
     /// when it has sent everything.
     fn end(&self) -> Result<(), Error> {
         match (&self.current, self.heard) {
-            (Current::Nothing, Heard::Segments) => Ok(()),
+            (CurrentFile::Nothing, Heard::Segments) => Ok(()),
             (_, Heard::Nothing) => Err(Error::NothingCame),
             _ => Err(self.interrupted(LEFT)),
         }
@@ -370,10 +371,10 @@ impl<O: Observer> Receiver<'_, O> {
     }
 
     /// The current file, whose bytes are kept.
-    fn kept(&self) -> Option<Kept> {
-        let Current::File(Arriving { path, incoming, .. }) = &self.current else { return None };
+    fn kept(&self) -> Option<KeptFile> {
+        let CurrentFile::File(Arriving { path, incoming, .. }) = &self.current else { return None };
         let resumable = self.heard != Heard::Segments;
-        Some(Kept { path: path.clone(), part: incoming.part_name(), resumable })
+        Some(KeptFile { path: path.clone(), part: incoming.part_name(), resumable })
     }
 }
 

@@ -212,7 +212,7 @@ impl<O: Observer> Sender<'_, O> {
     /// Tells the digest of the bytes that the receiver has.
     async fn claim<'a>(
         &self,
-        offered: Offered<'a>,
+        offered: OfferedFile<'a>,
         kind: Kind,
         queue: &mut Queue<'a>,
     ) -> Result<(), Error> {
@@ -263,7 +263,7 @@ impl<O: Observer> Sender<'_, O> {
     /// Sends a file from `offset` on, to which `reading` has come if it is still open.
     async fn send_from<'a>(
         &self,
-        offered: &Offered<'a>,
+        offered: &OfferedFile<'a>,
         offset: u64,
         reading: Option<Reading>,
         queue: &mut Queue<'a>,
@@ -307,7 +307,7 @@ impl<O: Observer> Sender<'_, O> {
     }
 
     /// Reports at both ends that nothing of a file is sent, or nothing more.
-    async fn skip(&self, offered: &Offered<'_>, error: &io::Error) -> Result<(), Error> {
+    async fn skip(&self, offered: &OfferedFile<'_>, error: &io::Error) -> Result<(), Error> {
         self.problem(&format!("{}: {error}", offered.entry.path.display()));
         let reason = match is_change(error) {
             true => SkipReason::Changed,
@@ -335,7 +335,7 @@ struct Queue<'a> {
     /// The number of the next offer.
     next: u32,
     /// Offers without an answer.
-    offered: VecDeque<Offered<'a>>,
+    offered: VecDeque<OfferedFile<'a>>,
     /// Claims without a verdict.
     claimed: VecDeque<Claimed<'a>>,
     /// Files that were sent, and that the receiver has not reported on.
@@ -354,19 +354,19 @@ impl<'a> Queue<'a> {
     fn push(&mut self, entry: &'a Entry, version: Version) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        self.offered.push_back(Offered { number, entry, version });
+        self.offered.push_back(OfferedFile { number, entry, version });
     }
 }
 
 /// A file that was offered and is not sent yet.
-struct Offered<'a> {
+struct OfferedFile<'a> {
     number: u32,
     entry: &'a Entry,
     /// The file as it was offered.
     version: Version,
 }
 
-impl Offered<'_> {
+impl OfferedFile<'_> {
     /// Opens the file, if it is still the one that was offered.
     fn open(&self) -> io::Result<Reading> {
         let reading = Reading::open(&self.entry.path)?;
@@ -376,7 +376,7 @@ impl Offered<'_> {
 
 /// A file of which the receiver compares what it has.
 struct Claimed<'a> {
-    offered: Offered<'a>,
+    offered: OfferedFile<'a>,
     kind: Kind,
     /// The file behind the bytes that are compared, unless too many are open.
     reading: Option<Reading>,

@@ -14,12 +14,12 @@ use crate::path::RelativePath;
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
-    existing: Existing,
+    existing: ExistingFiles,
 }
 
 /// The fate of files that are there already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Existing {
+enum ExistingFiles {
     Stay,
     AreReplaced,
 }
@@ -46,7 +46,7 @@ pub enum StoreError {
 
 /// A file that a sender offers.
 #[derive(Clone, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct FileOffer {
     pub(crate) path: RelativePath,
     pub(crate) size: u64,
     pub(crate) fingerprint: Fingerprint,
@@ -70,11 +70,11 @@ pub(crate) struct Prefix {
 
 /// A file that is being received.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingFile {
     file: File,
     part: PathBuf,
     target: PathBuf,
-    existing: Existing,
+    existing: ExistingFiles,
     prefix: Prefix,
 }
 
@@ -87,22 +87,22 @@ impl Store {
     /// The folder cannot be made.
     pub fn open(root: &Path) -> Result<Self, Error> {
         fs::create_dir_all(root).map_err(|error| Error::file(root, error))?;
-        Ok(Self { root: root.to_owned(), existing: Existing::Stay })
+        Ok(Self { root: root.to_owned(), existing: ExistingFiles::Stay })
     }
 
     /// The same folder, where a file that is there is replaced when the new one is complete.
     pub fn replacing(self) -> Self {
-        Self { existing: Existing::AreReplaced, ..self }
+        Self { existing: ExistingFiles::AreReplaced, ..self }
     }
 
     /// Whether files that are there are replaced.
     pub(crate) fn replaces(&self) -> bool {
-        self.existing == Existing::AreReplaced
+        self.existing == ExistingFiles::AreReplaced
     }
 
     /// Looks for an offered file. It reads no more of a file than its fingerprint covers, because
     /// anybody may offer one.
-    pub(crate) fn look(&self, offer: &Offer) -> Result<Found, StoreError> {
+    pub(crate) fn look(&self, offer: &FileOffer) -> Result<Found, StoreError> {
         let Some(folder) = self.folder_of(&offer.path)? else { return Ok(Found::Part(0)) };
         let target = folder.join(offer.path.name());
         if let Some(len) = file_size(&target)? {
@@ -121,7 +121,7 @@ impl Store {
     /// the number of bytes that were read.
     pub(crate) fn compare(
         &self,
-        offer: &Offer,
+        offer: &FileOffer,
         found: Found,
         digest: &Digest,
         mut compared: impl FnMut(usize),
@@ -152,7 +152,7 @@ impl Store {
         path: &RelativePath,
         fingerprint: Option<Fingerprint>,
         prefix: Prefix,
-    ) -> Result<Incoming, StoreError> {
+    ) -> Result<IncomingFile, StoreError> {
         let folder = self.make_folder_of(path)?;
         let (part, target) = (folder.join(path.part_name(fingerprint)), folder.join(path.name()));
         if file_size(&target)?.is_some() && !self.replaces() {
@@ -168,7 +168,8 @@ impl Store {
                 return Err(StoreError::InUse);
             }
             if prefix.len > 0 && own_size(&part)?.is_some() {
-                return Incoming { file, part, target, existing: self.existing, prefix }.ready();
+                return IncomingFile { file, part, target, existing: self.existing, prefix }
+                    .ready();
             }
             // It may be another name of a file elsewhere, which must not be emptied.
             fs::remove_file(&part)?;
@@ -178,7 +179,7 @@ impl Store {
             return Err(StoreError::InUse);
         }
         let (existing, prefix) = (self.existing, Prefix::default());
-        Incoming { file, part, target, existing, prefix }.ready()
+        IncomingFile { file, part, target, existing, prefix }.ready()
     }
 
     /// The folder that the file lies in; `None` if there is none yet.
@@ -218,7 +219,7 @@ impl Prefix {
     }
 }
 
-impl Incoming {
+impl IncomingFile {
     /// The same, of which nothing but the prefix is there.
     fn ready(mut self) -> Result<Self, StoreError> {
         self.file.set_len(self.prefix.len)?;
@@ -252,7 +253,7 @@ impl Incoming {
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         let Self { file, part, target, existing, .. } = self;
         drop(file);
-        if existing == Existing::Stay && file_size(&target)?.is_some() {
+        if existing == ExistingFiles::Stay && file_size(&target)?.is_some() {
             return Err(StoreError::Exists);
         }
         Ok(fs::rename(&part, &target)?)

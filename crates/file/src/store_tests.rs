@@ -49,12 +49,12 @@ fn digest(contents: &str) -> Digest {
 }
 
 /// An offer of a file with these contents.
-fn offer(name: &str, contents: &str) -> Offer {
+fn offer(name: &str, contents: &str) -> FileOffer {
     let fingerprint = fingerprint_of(contents.as_bytes()).unwrap();
-    Offer { path: path(name), size: contents.len() as u64, fingerprint }
+    FileOffer { path: path(name), size: contents.len() as u64, fingerprint }
 }
 
-fn compare(store: &Store, offer: &Offer, contents: &str) -> Option<Prefix> {
+fn compare(store: &Store, offer: &FileOffer, contents: &str) -> Option<Prefix> {
     let found = store.look(offer).unwrap();
     store.compare(offer, found, &digest(contents), |_| ()).unwrap()
 }
@@ -86,7 +86,7 @@ fn an_interrupted_file_is_found_and_resumed() {
     let part = compare(&store, &whole, "some").expect("the same bytes");
     assert_eq!((part.len, part.digest()), (4, digest("some")));
     // Nothing of it can be used if the file has become shorter.
-    let shorter = Offer { size: 3, ..whole.clone() };
+    let shorter = FileOffer { size: 3, ..whole.clone() };
     assert_eq!(store.look(&shorter).unwrap(), Found::Part(0));
     let mut incoming = begin(part);
     incoming.write(b"thing").unwrap();
@@ -103,7 +103,7 @@ fn another_file_of_the_same_name_leaves_the_bytes_that_are_kept() {
     let bed = Bed::new();
     let store = bed.store();
     let (mine, other) = (offer("c.ts", "something"), offer("c.ts", "forged!!!"));
-    let begin = |offer: &Offer| {
+    let begin = |offer: &FileOffer| {
         store.begin(&offer.path, Some(offer.fingerprint), Prefix::default()).unwrap()
     };
     drop(begin(&mine).write(b"some"));
@@ -122,7 +122,7 @@ fn an_offer_reads_no_more_of_a_file_than_its_fingerprint_covers() {
     let contents = "a".repeat(sample) + "mine";
     bed.put("c.ts", &contents);
     let store = bed.store();
-    let wrong = Offer { fingerprint: Fingerprint([0; 8]), ..offer("c.ts", &contents) };
+    let wrong = FileOffer { fingerprint: Fingerprint([0; 8]), ..offer("c.ts", &contents) };
     assert!(matches!(store.look(&wrong), Err(StoreError::Exists)), "there is nothing to compare");
     let alike = "a".repeat(sample) + "alas";
     let alike = offer("c.ts", &alike);

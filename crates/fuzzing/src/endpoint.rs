@@ -15,7 +15,7 @@ use punctual_units::Instant;
 
 use crate::config::{WINDOW, drawn, drawn_file};
 use crate::forge::{self, FORGED};
-use crate::input::{Input, START};
+use crate::input::{FuzzInput, START};
 use crate::packet_cost::of_one_packet;
 
 const BACKLOG: usize = 4;
@@ -25,7 +25,7 @@ const LONGEST: usize = 1_472;
 
 /// The first two bytes choose the connection's options; the rest is what happens to it.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = FuzzInput(input);
     let mut world = World::connected(input.byte(), input.byte());
     while let Some(step) = input.next() {
         let mut handle = || {
@@ -99,9 +99,9 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: u8, input: &mut Input<'_>) {
+    fn step(&mut self, step: u8, input: &mut FuzzInput<'_>) {
         match step % 11 {
-            _ if step >= FORGED => self.arrive_forged(step, &mut Input(input.bytes())),
+            _ if step >= FORGED => self.arrive_forged(step, &mut FuzzInput(input.bytes())),
             0 => self.now += Duration::from_micros(input.u16().into()),
             1 => self.now += Duration::from_millis(input.u16().into()),
             2 => {
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// A packet in the peer's name, with the borders of the number space in its fields.
-    fn arrive_forged(&mut self, step: u8, input: &mut Input<'_>) {
+    fn arrive_forged(&mut self, step: u8, input: &mut FuzzInput<'_>) {
         let packet = match step & 3 {
             0 => forge::data(input, self.socket, self.isn),
             _ => forge::control(input, self.socket, self.isn.plus(self.taken)),
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// Data in the peer's name, near the expected numbers or anywhere.
-    fn arrive_data(&mut self, input: &mut Input<'_>) {
+    fn arrive_data(&mut self, input: &mut FuzzInput<'_>) {
         let place = input.byte();
         let seq = match place {
             0..=199 => self.isn.plus(u32::from(input.u16() % 512)),
@@ -162,7 +162,7 @@ impl World {
 
     /// A control packet in the peer's name with any body; sequence numbers in it are near the
     /// stream's.
-    fn arrive_control(&mut self, input: &mut Input<'_>) {
+    fn arrive_control(&mut self, input: &mut FuzzInput<'_>) {
         let kind = input.byte() % 10;
         let mut datagram = vec![0x80, kind, 0, 0];
         for word in [input.u32(), input.u32(), self.socket.value()] {
@@ -179,7 +179,7 @@ impl World {
     }
 
     /// A stranger calls with a cookie that is good; everything else in its conclusion is anything.
-    fn arrive_call(&mut self, input: &mut Input<'_>) {
+    fn arrive_call(&mut self, input: &mut FuzzInput<'_>) {
         let caller = input.byte();
         let remote = SocketAddr::from(([203, 0, 113, caller], 9_000));
         let mut words = [0x8000_0000, 0, 7, 0, 4, 2, 9, 1_500, 8_192, 1, u32::from(caller), 0];

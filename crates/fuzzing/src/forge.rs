@@ -3,7 +3,7 @@
 use punctual_proto::{SeqNo, SocketId};
 use punctual_wire::{Control, ControlPacket, Packet};
 
-use crate::input::Input;
+use crate::input::FuzzInput;
 
 /// The first byte of steps in which a packet in the peer's name arrives.
 pub(crate) const FORGED: u8 = 0xF0;
@@ -31,7 +31,7 @@ const BORDERS: [u32; 16] = [
 
 /// A word of a field: 1 byte chooses the distance from `expected`, ahead or back, and sometimes
 /// another one is added to it. The topmost bit may be set, which opens a range in a NAK.
-fn word(input: &mut Input<'_>, expected: u32) -> u32 {
+fn word(input: &mut FuzzInput<'_>, expected: u32) -> u32 {
     let choice = input.byte();
     let border = BORDERS[usize::from(choice & 15)];
     let word = match choice >> 4 {
@@ -47,7 +47,7 @@ fn word(input: &mut Input<'_>, expected: u32) -> u32 {
 
 /// A control packet for `dest` with 1 to 16 words, most of them numbers near `expected` or a border
 /// away from it.
-pub(crate) fn control(input: &mut Input<'_>, dest: SocketId, expected: SeqNo) -> Vec<u8> {
+pub(crate) fn control(input: &mut FuzzInput<'_>, dest: SocketId, expected: SeqNo) -> Vec<u8> {
     const ACK: u8 = 2;
     // Handshake, keepalive, NAK, congestion warning, ACKACK, DROPREQ, PEERERROR. A SHUTDOWN would
     // end the connection before other packets.
@@ -70,7 +70,7 @@ pub(crate) fn control(input: &mut Input<'_>, dest: SocketId, expected: SeqNo) ->
 }
 
 /// A data packet for `dest` with a number near `expected` or a border away from it.
-pub(crate) fn data(input: &mut Input<'_>, dest: SocketId, expected: SeqNo) -> Vec<u8> {
+pub(crate) fn data(input: &mut FuzzInput<'_>, dest: SocketId, expected: SeqNo) -> Vec<u8> {
     let seq = word(input, expected.value()) & 0x7FFF_FFFF;
     let flags = input.u32();
     let message = word(input, 1) & 0x03FF_FFFF;

@@ -16,7 +16,7 @@ use punctual_units::Instant;
 use self::end::{Datagram, End, address};
 use crate::config::drawn_link;
 use crate::forge::{self, FORGED};
-use crate::input::{Input, START};
+use crate::input::{FuzzInput, START};
 use crate::packet_cost::of_one_packet;
 
 /// The most datagrams that wait on a path, each way.
@@ -25,12 +25,12 @@ const MOST_UNDER_WAY: usize = 256;
 /// The first three bytes choose the kind of group, its paths and the options; each three after them
 /// are a step.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
-    let mut bond = Bond::new(input.byte(), input.byte(), input.byte());
+    let mut input = FuzzInput(input);
+    let mut bond = FuzzedBond::new(input.byte(), input.byte(), input.byte());
     while let Some(what) = input.next() {
         if what >= FORGED {
             of_one_packet(|| {
-                bond.forge(what, &mut Input(input.bytes()));
+                bond.forge(what, &mut FuzzInput(input.bytes()));
                 bond.settle();
             });
         } else {
@@ -42,7 +42,7 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 /// The ends: the caller has a port for each path, the listener has one for all.
-struct Bond {
+struct FuzzedBond {
     now: Instant,
     ends: [End; 2],
     /// The datagrams of each end that are under way on each path.
@@ -53,7 +53,7 @@ struct Bond {
     is_damaged: bool,
 }
 
-impl Bond {
+impl FuzzedBond {
     fn new(kind: u8, basic: u8, extra: u8) -> Self {
         let paths = 2 + usize::from(kind >> 2 & 1);
         let groups = [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance];
@@ -117,7 +117,7 @@ impl Bond {
     }
 
     /// One end gets a packet of a link with the borders of the number space in its fields.
-    fn forge(&mut self, what: u8, input: &mut Input<'_>) {
+    fn forge(&mut self, what: u8, input: &mut FuzzInput<'_>) {
         let to = usize::from(what & 1);
         let Some((path, dest)) = self.ends[to].a_link(input.byte().into()) else { return };
         let packet = match what >> 1 & 3 {

@@ -6,9 +6,9 @@ use punctual_units::Instant;
 pub(crate) const START: Instant = Instant::from_millis(100_000);
 
 /// The rest of the input.
-pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
+pub(crate) struct FuzzInput<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> FuzzInput<'a> {
     /// The next byte, if there is one left.
     pub(crate) fn next(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;

@@ -7,7 +7,7 @@ use punctual_crypto::{
     StreamKey,
 };
 
-use crate::input::Input;
+use crate::input::FuzzInput;
 
 const LENGTHS: [KeyLength; 3] = [KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256];
 const SALT: [u8; 16] = [7; 16];
@@ -17,8 +17,8 @@ pub(crate) fn run(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else { return };
     match kind % 3 {
         0 => message(rest),
-        1 => changed_message(kind, &mut Input(rest)),
-        _ => packet(kind, &mut Input(rest)),
+        1 => changed_message(kind, &mut FuzzInput(rest)),
+        _ => packet(kind, &mut FuzzInput(rest)),
     }
 }
 
@@ -35,7 +35,7 @@ fn message(bytes: &[u8]) {
 }
 
 /// A good message with some changed bytes: it gives the keys that went into it, or it is refused.
-fn changed_message(kind: u8, input: &mut Input<'_>) {
+fn changed_message(kind: u8, input: &mut FuzzInput<'_>) {
     let kek = &keks()[usize::from(kind >> 2) % 3];
     let key = |byte| StreamKey::generate(kek.length(), |bytes| bytes.fill(byte));
     let keys = match kind >> 4 & 3 {
@@ -62,7 +62,7 @@ fn changed_message(kind: u8, input: &mut Input<'_>) {
 }
 
 /// A packet with any header and body: what opens has been sealed.
-fn packet(kind: u8, input: &mut Input<'_>) {
+fn packet(kind: u8, input: &mut FuzzInput<'_>) {
     let length = LENGTHS[usize::from(kind >> 2) % 3];
     let mode = if kind & 0x40 == 0 { CipherMode::Ctr } else { CipherMode::Gcm };
     let layout = if kind & 0x80 == 0 { GcmLayout::Current } else { GcmLayout::Before154 };

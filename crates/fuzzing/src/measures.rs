@@ -6,14 +6,14 @@ use punctual_metrics::{MIN_PAYLOAD, Meter, ReadStampError, Stamp, write_stamp};
 use punctual_probe::Report;
 use punctual_stats::read::{StatsTable, parse_timepoint};
 
-use crate::input::Input;
+use crate::input::FuzzInput;
 
 /// The first byte chooses the meaning of the rest.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else { return };
     match kind % 5 {
         0 => payload(rest),
-        1 => arrivals(&mut Input(rest)),
+        1 => arrivals(&mut FuzzInput(rest)),
         2 => transport_stream(kind, rest),
         3 => report(rest),
         _ => table(rest),
@@ -39,7 +39,7 @@ fn payload(payload: &[u8]) {
 }
 
 /// Stamps that say anything, read at any time.
-fn arrivals(input: &mut Input<'_>) {
+fn arrivals(input: &mut FuzzInput<'_>) {
     let mut meter = Meter::default();
     let mut received = 0;
     while let Some(size) = input.next() {

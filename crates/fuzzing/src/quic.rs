@@ -9,13 +9,14 @@ use bytes::{Bytes, BytesMut};
 use punctual_proto::{Config, Event as Srt, PathId, SendOptions, SeqNo};
 use punctual_quic::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use punctual_quic::{
-    ConnectionId, Endpoint, EndpointConfig, Protocol, SrtEndpoint, SrtEvent, TransportConfig,
+    ConnectionId, Protocol, QuicEndpoint, QuicEndpointConfig, SrtEndpoint, SrtEvent,
+    TransportConfig,
 };
 use punctual_testbed::settle;
 use punctual_units::Instant;
 
 use crate::forge::{self, FORGED};
-use crate::input::{Input, START};
+use crate::input::{FuzzInput, START};
 use crate::packet_cost::of_one_packet;
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::SrtWithStreams, Protocol::Srt];
@@ -26,7 +27,7 @@ const PAYLOAD: &[u8] = b"the next caller";
 
 /// The first byte chooses the peer's protocol; the rest is what it does.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = FuzzInput(input);
     let mut world = World::connected(PROTOCOLS[usize::from(input.byte() % 2)]);
     while let Some(step) = input.next() {
         let mut handle = || {
@@ -47,7 +48,7 @@ struct World {
     now: Instant,
     listener: SrtEndpoint,
     /// The peer's QUIC, which is honest, and its connection.
-    peer: Endpoint,
+    peer: QuicEndpoint,
     connection: ConnectionId,
     /// An SRT caller whose packets the peer sends, changed or not.
     caller: punctual_proto::Endpoint,
@@ -66,8 +67,8 @@ fn address(host: u8) -> SocketAddr {
 /// The path of the caller, whatever it is called at the listener.
 const PATH: PathId = PathId::numbered(0);
 
-fn quic(seed: u8) -> Endpoint {
-    Endpoint::new(EndpointConfig::new([seed; 32], epoch()))
+fn quic(seed: u8) -> QuicEndpoint {
+    QuicEndpoint::new(QuicEndpointConfig::new([seed; 32], epoch()))
 }
 
 fn srt(seed: u8) -> punctual_proto::Endpoint {
@@ -108,9 +109,9 @@ impl World {
         world
     }
 
-    fn step(&mut self, step: u8, input: &mut Input<'_>) {
+    fn step(&mut self, step: u8, input: &mut FuzzInput<'_>) {
         match step % 8 {
-            _ if step >= FORGED => self.forge(step, &mut Input(input.bytes())),
+            _ if step >= FORGED => self.forge(step, &mut FuzzInput(input.bytes())),
             0 => self.pass(Duration::from_micros(input.u16().into())),
             1 => self.pass(Duration::from_millis(input.u16().into())),
             2 => self.send(input.bytes().to_vec(), false),
@@ -140,7 +141,7 @@ impl World {
     }
 
     /// Sends a packet of the connection with the borders of the number space in its fields.
-    fn forge(&mut self, step: u8, input: &mut Input<'_>) {
+    fn forge(&mut self, step: u8, input: &mut FuzzInput<'_>) {
         let Some(connection) = self.caller.connections().get(self.call) else { return };
         let info = connection.info();
         let packet = match step & 3 {
@@ -323,7 +324,7 @@ mod tests {
         for step in [4, 5] {
             let mut world = World::connected(Protocol::SrtWithStreams);
             for _ in 0..10 {
-                let mut input = Input(&[0, 0]);
+                let mut input = FuzzInput(&[0, 0]);
                 world.step(step, &mut input);
                 world.exchange();
                 world.pass(Duration::from_millis(50));

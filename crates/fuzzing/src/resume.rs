@@ -3,22 +3,22 @@
 
 use bytes::{Bytes, BytesMut};
 use punctual_proto::write_control_frame;
-use punctual_resume::{MemorySpool, Peer, PeerFormat, Receiver, Sender, StreamSecret};
+use punctual_resume::{MemorySpool, PeerFormat, Receiver, ResumePeer, Sender, StreamSecret};
 
 use crate::forge::FORGED;
-use crate::input::Input;
+use crate::input::FuzzInput;
 use crate::packet_cost::of_one_packet;
 
 /// A sender and a receiver of one stream, each with a peer of its own that sends any bytes, records
 /// with borders of the number space in their fields, and messages, over several connections. Then a
 /// sound connection between a sound receiver and the sender: it gets all that the sender still has.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = FuzzInput(input);
     let mut world = World::new();
     while let Some(step) = input.next() {
         if step >= FORGED {
             of_one_packet(|| {
-                world.forge(step, &mut Input(input.bytes()));
+                world.forge(step, &mut FuzzInput(input.bytes()));
                 world.check();
             });
         } else {
@@ -91,7 +91,7 @@ impl World {
     }
 
     /// The peer of one end sends something. Without a connection it calls first.
-    fn forge(&mut self, step: u8, input: &mut Input<'_>) {
+    fn forge(&mut self, step: u8, input: &mut FuzzInput<'_>) {
         let to = usize::from(step & 1);
         if !self.connected[to] {
             self.connected[to] = true;
@@ -132,7 +132,7 @@ impl World {
     }
 
     /// A record of any kind, with fields at the borders.
-    fn record(&self, to: usize, input: &mut Input<'_>, bytes: &mut BytesMut) {
+    fn record(&self, to: usize, input: &mut FuzzInput<'_>, bytes: &mut BytesMut) {
         let expected = match to {
             0 => {
                 let kept = self.sender.kept();
@@ -164,14 +164,14 @@ impl World {
         write_control_frame(&record, bytes).expect("a short record");
     }
 
-    fn message(&self, input: &mut Input<'_>, bytes: &mut BytesMut) {
+    fn message(&self, input: &mut FuzzInput<'_>, bytes: &mut BytesMut) {
         let message = vec![7; usize::from(input.u16() % 2_000)];
         punctual_proto::write_frame(&message, bytes).expect("a short message");
     }
 
     /// A receiver calls the sender and proves that the stream is its own, at any position, or asks
     /// for a new stream. It is sound up to there.
-    fn call_sender(&mut self, input: &mut Input<'_>) {
+    fn call_sender(&mut self, input: &mut FuzzInput<'_>) {
         let kept = self.sender.kept();
         let choice = input.byte();
         let mut other = match choice & 3 {
@@ -180,11 +180,11 @@ impl World {
             2 => Receiver::resuming(self.secret, offset(input, kept.end) % (1 << 63)),
             _ => Receiver::resuming(StreamSecret::new([9; 16]).expect("not zero"), kept.first),
         };
-        let peer = if choice & 4 == 0 { Peer::Anybody } else { Peer::Chosen };
+        let peer = if choice & 4 == 0 { ResumePeer::Anybody } else { ResumePeer::Chosen };
         if self.sender.connected(PeerFormat::Resumable([2; 16]), peer).is_err() {
             return;
         }
-        other.connected([3; 16], Peer::Chosen);
+        other.connected([3; 16], ResumePeer::Chosen);
         for _ in 0..4 {
             let Some(bytes) = other.next_bytes() else { break };
             self.take(0, &bytes);
@@ -196,15 +196,15 @@ impl World {
 
     /// A sender of this stream or of another one calls the receiver. It is sound up to the
     /// beginning of the stream.
-    fn call_receiver(&mut self, input: &mut Input<'_>) {
+    fn call_receiver(&mut self, input: &mut FuzzInput<'_>) {
         let choice = input.byte();
         let other = if choice & 3 == 3 { 9 } else { 1 };
         let other = StreamSecret::new([other; 16]).expect("not zero");
         let first = offset(input, self.receiver.taken()) % (1 << 63);
         let mut sender = Sender::new(other, MemorySpool::at(first, LIMIT));
         assert!(sender.push(Bytes::from_static(b"a message")).is_ok());
-        let peer = if choice & 4 == 0 { Peer::Anybody } else { Peer::Chosen };
-        assert!(sender.connected(PeerFormat::Resumable([2; 16]), Peer::Chosen).is_ok());
+        let peer = if choice & 4 == 0 { ResumePeer::Anybody } else { ResumePeer::Chosen };
+        assert!(sender.connected(PeerFormat::Resumable([2; 16]), ResumePeer::Chosen).is_ok());
         self.receiver.connected([3; 16], peer);
         for _ in 0..if choice & 8 == 0 { 2 } else { 4 } {
             if let Some(bytes) = self.receiver.next_bytes() {
@@ -227,7 +227,7 @@ impl World {
 }
 
 /// An offset at a border, or a border away from `expected`.
-fn offset(input: &mut Input<'_>, expected: u64) -> u64 {
+fn offset(input: &mut FuzzInput<'_>, expected: u64) -> u64 {
     let choice = input.byte();
     let border = BORDERS[usize::from(choice & 15)];
     match choice >> 4 {
@@ -242,8 +242,8 @@ fn offset(input: &mut Input<'_>, expected: u64) -> u64 {
 fn deliver(sender: &mut Sender<MemorySpool>) {
     let mut receiver = Receiver::default();
     sender.end();
-    assert!(sender.connected(PeerFormat::Resumable([2; 16]), Peer::Chosen).is_ok());
-    receiver.connected([3; 16], Peer::Chosen);
+    assert!(sender.connected(PeerFormat::Resumable([2; 16]), ResumePeer::Chosen).is_ok());
+    receiver.connected([3; 16], ResumePeer::Chosen);
     let kept = sender.kept().len();
     let mut messages = Vec::new();
     while !sender.is_complete() {

@@ -13,7 +13,7 @@ use punctual_testbed::settle;
 use punctual_units::Instant;
 
 use crate::config::drawn;
-use crate::input::{Input, START};
+use crate::input::{FuzzInput, START};
 
 /// The most datagrams of one step: the answers of all handshakes that the input can begin.
 const MOST_AT_ONCE: usize = 1_024;
@@ -21,7 +21,7 @@ const MOST_AT_ONCE: usize = 1_024;
 /// The first three bytes choose role and options; each three after them decide the fate of the next
 /// datagram to the end under test.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = FuzzInput(input);
     let mut dialogue = Dialogue::new(input.byte(), input.byte(), input.byte());
     while let Some(what) = input.next() {
         dialogue.step(what, input.byte(), input.byte());

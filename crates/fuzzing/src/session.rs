@@ -16,14 +16,14 @@ use bytes::Bytes;
 use punctual_proto::{Attempt, Config, SendOptions, Transmission};
 use punctual_units::Instant;
 
-use self::end::{Datagram, End, byte_at, expect_the_stream, expect_what_was_sent};
+use self::end::{End, FuzzedDatagram, byte_at, expect_the_stream, expect_what_was_sent};
 use crate::config::{drawn, drawn_file, is_authentic, without_waiting};
-use crate::input::{Input, START};
+use crate::input::{FuzzInput, START};
 
 /// The first four bytes choose the calling end, the kind of stream and the options; each three
 /// after them are a step.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = FuzzInput(input);
     let mut session = Session::new(input.byte(), [input.byte(), input.byte()], input.byte());
     while let Some(what) = input.next() {
         session.step(what, input.byte(), input.byte());
@@ -36,7 +36,7 @@ struct Session {
     now: Instant,
     ends: [End; 2],
     /// The datagrams of each end that are under way.
-    under_way: [VecDeque<Datagram>; 2],
+    under_way: [VecDeque<FuzzedDatagram>; 2],
     /// Whether a datagram was changed.
     is_damaged: bool,
     /// Whether packets that were changed are found out.
@@ -93,7 +93,7 @@ impl Session {
             5 => drop(self.under_way[from].pop_front()),
             6 => {
                 if let Some(datagram) = self.under_way[from].front() {
-                    let again = Datagram { bytes: datagram.bytes.clone(), ..*datagram };
+                    let again = FuzzedDatagram { bytes: datagram.bytes.clone(), ..*datagram };
                     self.under_way[from].push_back(again);
                 }
             }

@@ -33,5 +33,5 @@ pub use process::{ignores_hangup, utc_offset};
 pub use shared_timer::{SharedTimer, Sleeper};
 pub use timer::Timer;
 pub use udp::{
-    Datagram, Gather, ReceiveBuffers, Received, Room, SendBuffer, UdpOptions, UdpSocket, canonical,
+    Datagram, Gather, ReceiveBuffers, Received, Room, SendBatch, UdpOptions, UdpSocket, canonical,
 };

@@ -3,16 +3,19 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 use punctual_lab::published;
-use punctual_program::completions::{self, Names};
+use punctual_program::completions::{self, ArgumentValues};
 
-use crate::args::Cli;
+use crate::args::LabCli;
 
 /// The completion script for `shell`, with the names of plans.
 pub(crate) fn script(shell: Shell) -> String {
     let plans = || published::plans().iter().map(|(name, _)| *name).collect();
-    let names =
-        ["run", "show"].map(|it| Names { subcommand: it, argument: "plan", values: plans() });
-    completions::script(&Cli::command(), &names, shell)
+    let names = ["run", "show"].map(|it| ArgumentValues {
+        subcommand: it,
+        argument: "plan",
+        values: plans(),
+    });
+    completions::script(&LabCli::command(), &names, shell)
 }
 
 #[cfg(test)]

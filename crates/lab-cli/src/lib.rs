@@ -24,7 +24,7 @@ use punctual_program::exit::Failure;
 use punctual_program::output::print;
 use punctual_program::{log, run as runs};
 
-use args::{Cli, Command};
+use args::{LabCli, LabCommand};
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -35,18 +35,18 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn execute(cli: Cli) -> Result<(), Failure> {
+fn execute(cli: LabCli) -> Result<(), Failure> {
     let quiet = cli.log.quiet;
     log::start(&cli.log, "info")?;
     match cli.command {
-        Command::List => print(lab::list()),
-        Command::Show(args) => lab::show(&args),
-        Command::Run(args) => runs::on_runtime(lab::run(*args, quiet)),
-        Command::Merge(args) => lab::put_together(&args),
-        Command::Report(args) => lab::report(&args),
-        Command::Model(args) => model::run(&args),
-        Command::Latency(args) => latency::run(&args),
-        Command::Png(args) => png::run(&args),
-        Command::Completions { shell } => print(completions::script(shell)),
+        LabCommand::List => print(lab::list()),
+        LabCommand::Show(args) => lab::show(&args),
+        LabCommand::Run(args) => runs::on_runtime(lab::run(*args, quiet)),
+        LabCommand::Merge(args) => lab::put_together(&args),
+        LabCommand::Report(args) => lab::report(&args),
+        LabCommand::Model(args) => model::run(&args),
+        LabCommand::Latency(args) => latency::run(&args),
+        LabCommand::Png(args) => png::run(&args),
+        LabCommand::Completions { shell } => print(completions::script(shell)),
     }
 }

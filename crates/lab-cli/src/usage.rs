@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use clap::CommandFactory;
 use punctual_program::usage::{self, Advice};
 
-use crate::args::Cli;
+use crate::args::LabCli;
 
 /// The error as it may be shown, with the right way.
 pub(crate) fn explained(error: clap::Error, command_line: &[OsString]) -> clap::Error {
     usage::explained(error, command_line, &ADVICE)
 }
 
-const ADVICE: Advice = Advice { program: Cli::command, rate, option };
+const ADVICE: Advice = Advice { program: LabCli::command, rate, option };
 
 /// The way to give a command a rate.
 fn rate(command: &str) -> Option<String> {
@@ -38,7 +38,7 @@ mod tests {
     fn told(words: &[&str]) -> String {
         let line: Vec<OsString> =
             ["punctual-lab"].iter().chain(words).map(OsString::from).collect();
-        let error = Cli::try_parse_from(&line).expect_err("it is wrong");
+        let error = LabCli::try_parse_from(&line).expect_err("it is wrong");
         explained(error, &line).to_string()
     }
 

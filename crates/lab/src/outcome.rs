@@ -12,16 +12,16 @@ pub struct Outcome {
     /// Its figures by column. NaN means unknown.
     pub numbers: BTreeMap<String, f64>,
     /// Its course over time, if that was wanted.
-    pub series: Option<Series>,
+    pub series: Option<RunSeries>,
     /// Tables of its parts, by their names.
-    pub records: BTreeMap<&'static str, Series>,
+    pub records: BTreeMap<&'static str, RunSeries>,
     /// Its packets as a pcapng file, if they were wanted.
     pub capture: Option<Vec<u8>>,
 }
 
 /// The course of a run: statistics of each period.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
+pub struct RunSeries {
     /// Names of the columns; the first is `time_s`, the end of the period since the start.
     pub columns: Vec<String>,
     /// A row for each period. NaN means unknown.

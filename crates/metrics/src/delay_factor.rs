@@ -2,8 +2,9 @@
 ///
 /// The first payload of a period is the reference. Each has a relative transit time
 /// D(i) = (R(i) − R(0)) − (S(i) − S(0)), and TS-DF is the largest less the smallest: how long a
-/// buffer must be to smooth the arrivals of the period. Unlike [`Jitter`](crate::Jitter) it is not
-/// smoothed: one late payload shows. The EBU recommends periods of one second.
+/// buffer must be to smooth the arrivals of the period. Unlike
+/// [`InterarrivalJitter`](crate::InterarrivalJitter) it is not smoothed: one late payload shows.
+/// The EBU recommends periods of one second.
 ///
 /// The reference has a part in it, with D(0) = 0, as in the EBU's own analyser. srt-xtransmit
 /// leaves it out: it misses a reference that came early or late, and prints an overflowed number

@@ -9,13 +9,13 @@
 /// a constant |D|. srt-xtransmit rounds J down to a microsecond at each sample, and takes a payload
 /// whose transit time is exactly zero for the first of the run.
 #[derive(Clone, Debug, Default)]
-pub struct Jitter {
+pub struct InterarrivalJitter {
     previous_transit_us: Option<i64>,
     /// Sixteen times J.
     jitter_16_us: u64,
 }
 
-impl Jitter {
+impl InterarrivalJitter {
     /// Takes in the next payload in order of arrival, sent at `sent_us` by the sender's monotonic
     /// clock and received at `received_us` by the receiver's.
     pub fn submit(&mut self, sent_us: i64, received_us: i64) {
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn worked_example() {
-        let mut jitter = Jitter::default();
+        let mut jitter = InterarrivalJitter::default();
         // Transit times 5000, 5160, 5000, 5000 µs: |D| = 160, 160, 0.
         jitter.submit(0, 5_000);
         assert_eq!(jitter.jitter_us(), 0);
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn tends_to_a_constant_difference() {
-        let mut jitter = Jitter::default();
+        let mut jitter = InterarrivalJitter::default();
         for n in 0..400 {
             jitter.submit(n * 1_000, n * 1_000 + if n % 2 == 0 { 0 } else { 640 });
         }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_transit_time_of_zero_is_a_sample_like_any_other() {
-        let mut jitter = Jitter::default();
+        let mut jitter = InterarrivalJitter::default();
         jitter.submit(0, 0);
         jitter.submit(1_000, 1_032);
         assert_eq!(jitter.jitter_us(), 2);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn absurd_stamps_saturate() {
-        let mut jitter = Jitter::default();
+        let mut jitter = InterarrivalJitter::default();
         for n in 0..100 {
             let (sent, received) =
                 if n % 2 == 0 { (i64::MIN, i64::MAX) } else { (i64::MAX, i64::MIN) };

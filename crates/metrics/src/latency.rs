@@ -8,14 +8,14 @@
 /// of 1/16 a sample. srt-xtransmit rounds that average down to a microsecond at each sample, which
 /// pulls it up to 15 µs below a constant latency; here it keeps four more bits.
 #[derive(Clone, Debug, Default)]
-pub struct Latency {
+pub struct TransmissionDelay {
     min_us: Option<i64>,
     max_us: Option<i64>,
     /// Sixteen times the average, so that the division at each sample loses nothing that matters.
     average_16_us: Option<i64>,
 }
 
-impl Latency {
+impl TransmissionDelay {
     /// Takes in a payload sent at `sent_us` and received at `received_us`, by system clocks.
     pub fn submit(&mut self, sent_us: i64, received_us: i64) {
         let latency = received_us.saturating_sub(sent_us);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn min_and_max_are_of_the_period_and_the_average_of_the_run() {
-        let mut latency = Latency::default();
+        let mut latency = TransmissionDelay::default();
         assert_eq!((latency.min_us(), latency.max_us(), latency.average_us()), (None, None, None));
 
         latency.submit(1_000, 1_160);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_average_reaches_a_constant_latency() {
-        let mut latency = Latency::default();
+        let mut latency = TransmissionDelay::default();
         latency.submit(0, 0);
         for _ in 0..200 {
             latency.submit(0, 120_007);
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn clocks_that_disagree_give_negative_latencies() {
-        let mut latency = Latency::default();
+        let mut latency = TransmissionDelay::default();
         latency.submit(5_000, 3_000);
         assert_eq!(latency.min_us(), Some(-2_000));
         assert_eq!(latency.average_us(), Some(-2_000));

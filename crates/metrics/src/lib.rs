@@ -2,14 +2,14 @@
 //!
 //! A generator writes a [stamp](write_stamp) into each payload: a number, the time by two clocks,
 //! the length and a checksum. The receiver hands every payload to a [`Meter`] with the time of its
-//! arrival and takes a [`Report`] once a period. Payload and report are those of srt-xtransmit, so
-//! each program can stand at either end. Where that program counts otherwise, the metric's page
-//! says what differs and why.
+//! arrival and takes a [`MeterReport`] once a period. Payload and report are those of
+//! srt-xtransmit, so each program can stand at either end. Where that program counts otherwise, the
+//! metric's page says what differs and why.
 //!
 //! | metric | from | source |
 //! |---|---|---|
-//! | [`Latency`] | system clocks of both ends | RFC 7679 |
-//! | [`Jitter`] | differences on monotonic clocks | RFC 3550 |
+//! | [`TransmissionDelay`] | system clocks of both ends | RFC 7679 |
+//! | [`InterarrivalJitter`] | differences on monotonic clocks | RFC 3550 |
 //! | [`DelayFactor`] | differences on monotonic clocks | EBU TECH 3337 |
 //! | [`Sequence`]: lost, reordered, duplicated | payload numbers | RFC 4737, RFC 5560 |
 //! | [`Integrity`] | length and checksum | |
@@ -55,11 +55,11 @@ mod stamp;
 pub use checksum::Checksum;
 pub use delay_factor::DelayFactor;
 pub use integrity::Integrity;
-pub use jitter::Jitter;
-pub use latency::Latency;
-pub use meter::{CSV_HEADER, Meter, Report};
+pub use jitter::InterarrivalJitter;
+pub use latency::TransmissionDelay;
+pub use meter::{CSV_HEADER, Meter, MeterReport};
 pub use quantiles::Quantiles;
-pub use sequence::{Arrival, Sequence, SequenceCounts};
+pub use sequence::{ArrivalOrder, Sequence, SequenceCounts};
 pub use stamp::{
     MIN_PAYLOAD, PayloadTooShort, ReadStampError, Stamp, StampReader, StampWriter, fill,
     write_stamp,

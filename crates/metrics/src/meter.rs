@@ -1,19 +1,19 @@
 use std::fmt::Write as _;
 
 use crate::{
-    Arrival, Checksum, DelayFactor, Integrity, Jitter, Latency, ReadStampError, Sequence,
-    SequenceCounts, Stamp, StampReader,
+    ArrivalOrder, Checksum, DelayFactor, Integrity, InterarrivalJitter, ReadStampError, Sequence,
+    SequenceCounts, Stamp, StampReader, TransmissionDelay,
 };
 
 /// Measures a stream of stamped payloads at its receiver.
 ///
-/// Hand it every payload with the time of its arrival, and take a [`Report`] at the end of each
-/// period, of a second as a rule. Payloads are measured in order of arrival. A damaged one or a
-/// duplicate is counted but not timed.
+/// Hand it every payload with the time of its arrival, and take a [`MeterReport`] at the end of
+/// each period, of a second as a rule. Payloads are measured in order of arrival. A damaged one or
+/// a duplicate is counted but not timed.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
-    latency: Latency,
-    jitter: Jitter,
+    latency: TransmissionDelay,
+    jitter: InterarrivalJitter,
     delay_factor: DelayFactor,
     sequence: Sequence,
     integrity: Integrity,
@@ -78,18 +78,23 @@ impl Meter {
         stamp: Stamp,
         received_system_us: i64,
         received_monotonic_us: i64,
-    ) -> Arrival {
+    ) -> ArrivalOrder {
         let arrival = self.submit_arrival(stamp.seq, stamp.monotonic_us, received_monotonic_us);
-        if arrival != Arrival::Duplicate {
+        if arrival != ArrivalOrder::Duplicate {
             self.submit_latency(stamp.system_time_us, received_system_us);
         }
         arrival
     }
 
     /// Takes in the number of a payload and its times by the monotonic clocks.
-    pub(crate) fn submit_arrival(&mut self, seq: u64, sent_us: i64, received_us: i64) -> Arrival {
+    pub(crate) fn submit_arrival(
+        &mut self,
+        seq: u64,
+        sent_us: i64,
+        received_us: i64,
+    ) -> ArrivalOrder {
         let arrival = self.sequence.submit(seq, sent_us);
-        if arrival != Arrival::Duplicate {
+        if arrival != ArrivalOrder::Duplicate {
             self.jitter.submit(sent_us, received_us);
             self.delay_factor.submit(sent_us, received_us);
         }
@@ -107,10 +112,10 @@ impl Meter {
     }
 
     /// Closes the period and tells how the stream does.
-    pub fn report(&mut self) -> Report {
+    pub fn report(&mut self) -> MeterReport {
         let SequenceCounts { received, lost, reordered, reorder_distance, duplicates, restarts } =
             self.sequence.counts();
-        let report = Report {
+        let report = MeterReport {
             latency_us_min: self.latency.min_us(),
             latency_us_max: self.latency.max_us(),
             latency_us_avg: self.latency.average_us(),
@@ -135,14 +140,14 @@ impl Meter {
 ///
 /// Minimum, maximum and delay factor are of the period, the others of the run so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Report {
-    /// Shortest [`Latency`] of the period, µs; `None` if nothing arrived.
+pub struct MeterReport {
+    /// Shortest [`TransmissionDelay`] of the period, µs; `None` if nothing arrived.
     pub latency_us_min: Option<i64>,
-    /// Longest [`Latency`] of the period, µs; `None` if nothing arrived.
+    /// Longest [`TransmissionDelay`] of the period, µs; `None` if nothing arrived.
     pub latency_us_max: Option<i64>,
-    /// Smoothed [`Latency`], µs; `None` before the first payload of the run.
+    /// Smoothed [`TransmissionDelay`], µs; `None` before the first payload of the run.
     pub latency_us_avg: Option<i64>,
-    /// Smoothed interarrival [`Jitter`], µs.
+    /// Smoothed [`InterarrivalJitter`], µs.
     pub jitter_us: u64,
     /// [`DelayFactor`] of the period, µs; `None` if nothing arrived.
     pub delay_factor_us: Option<u64>,
@@ -165,7 +170,7 @@ pub struct Report {
     pub length_errors: u64,
 }
 
-impl Report {
+impl MeterReport {
     /// This report as a row under [`CSV_HEADER`], without a line end, for the connection numbered
     /// `connection` at the time `timepoint`. Fields that are not known are empty.
     pub fn csv_row(&self, timepoint: &str, connection: u64) -> String {
@@ -195,7 +200,7 @@ impl Report {
     }
 }
 
-/// The columns of srt-xtransmit's metrics file, which [`Report::csv_row`] fills.
+/// The columns of srt-xtransmit's metrics file, which [`MeterReport::csv_row`] fills.
 pub const CSV_HEADER: &str = "Timepoint,iConn,usLatencyMin,usLatencyMax,usLatencyAvg,usJitter,\
     usDelayFactor,pktReceived,pktLost,pktReordered,pktReorderDist,pktChecksumError,pktLengthError";
 
@@ -242,7 +247,7 @@ mod tests {
         let report = meter.report();
         assert_eq!(
             report,
-            Report {
+            MeterReport {
                 latency_us_min: Some(20_000),
                 latency_us_max: Some(21_200),
                 latency_us_avg: Some(20_074),
@@ -291,7 +296,7 @@ mod tests {
     fn a_row_has_a_value_for_each_column() {
         let columns = CSV_HEADER.split(',').count();
         assert_eq!(columns, 13);
-        assert_eq!(Report::default().csv_row("t", 0).split(',').count(), columns);
+        assert_eq!(MeterReport::default().csv_row("t", 0).split(',').count(), columns);
     }
 
     proptest! {

@@ -37,7 +37,7 @@ pub struct SequenceCounts {
 
 /// The order in which a payload arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Arrival {
+pub enum ArrivalOrder {
     /// Its number is the highest so far.
     InOrder,
     /// After a higher number.
@@ -54,7 +54,7 @@ impl Sequence {
     pub const LATE_START: u64 = 128;
 
     /// Takes in payload number `seq`, stamped at `stamped_us` by the sender's monotonic clock.
-    pub fn submit(&mut self, seq: u64, stamped_us: i64) -> Arrival {
+    pub fn submit(&mut self, seq: u64, stamped_us: i64) -> ArrivalOrder {
         self.counts.received += 1;
         match self.run {
             Some(run) if seq < run.expected && stamped_us > run.newest_us => {
@@ -72,13 +72,13 @@ impl Sequence {
         self.counts
     }
 
-    fn begin(&mut self, seq: u64, stamped_us: i64) -> Arrival {
+    fn begin(&mut self, seq: u64, stamped_us: i64) -> ArrivalOrder {
         self.arrived.fill(0);
         let first = if seq < Self::LATE_START { 0 } else { seq };
         self.ahead(seq, stamped_us, Run { first, expected: first, newest_us: stamped_us })
     }
 
-    fn ahead(&mut self, seq: u64, stamped_us: i64, run: Run) -> Arrival {
+    fn ahead(&mut self, seq: u64, stamped_us: i64, run: Run) -> ArrivalOrder {
         let skipped = seq - run.expected;
         self.counts.lost = self.counts.lost.saturating_add(skipped);
         if skipped >= Self::WINDOW {
@@ -92,14 +92,14 @@ impl Sequence {
             newest_us: run.newest_us.max(stamped_us),
             ..run
         });
-        Arrival::InOrder
+        ArrivalOrder::InOrder
     }
 
-    fn behind(&mut self, seq: u64, run: Run) -> Arrival {
+    fn behind(&mut self, seq: u64, run: Run) -> ArrivalOrder {
         let distance = run.expected - seq;
         if distance > Self::WINDOW || self.is_marked(seq) {
             self.counts.duplicates += 1;
-            return Arrival::Duplicate;
+            return ArrivalOrder::Duplicate;
         }
         self.mark(seq);
         self.counts.reordered += 1;
@@ -111,7 +111,7 @@ impl Sequence {
         } else {
             self.counts.lost = self.counts.lost.saturating_sub(1);
         }
-        Arrival::Reordered
+        ArrivalOrder::Reordered
     }
 
     fn is_marked(&self, seq: u64) -> bool {
@@ -248,9 +248,9 @@ mod tests {
         for seq in 0..10 {
             sequence.submit(seq, 100 + i64::try_from(seq).unwrap());
         }
-        assert_eq!(sequence.submit(1, 500), Arrival::InOrder);
-        assert_eq!(sequence.submit(0, 499), Arrival::Reordered);
-        assert_eq!(sequence.submit(0, 499), Arrival::Duplicate);
+        assert_eq!(sequence.submit(1, 500), ArrivalOrder::InOrder);
+        assert_eq!(sequence.submit(0, 499), ArrivalOrder::Reordered);
+        assert_eq!(sequence.submit(0, 499), ArrivalOrder::Duplicate);
         assert_eq!(
             sequence.counts(),
             SequenceCounts {

@@ -6,7 +6,7 @@ use punctual_units::Instant;
 use crate::bottleneck::Bottleneck;
 use crate::config::{Jitter, LinkConfig, Reorder};
 use crate::generators::{Generators, happens};
-use crate::loss::{Cause, Loss, LossState};
+use crate::loss::{Loss, LossCause, LossState};
 use crate::packet::Packet;
 use crate::profile::LinkProfile;
 use crate::schedule::Schedule;
@@ -29,11 +29,11 @@ pub struct Link<P> {
     zero: Option<Instant>,
     chance: Generators,
     loss: LossState,
-    bottleneck: Bottleneck<Waiting<P>>,
+    bottleneck: Bottleneck<QueuedPacket<P>>,
     /// Packets past the bottleneck that arrive in the order of their departure.
-    flights: VecDeque<Flight<P>>,
+    flights: VecDeque<PacketInFlight<P>>,
     /// Packets that arrive before one that departed earlier.
-    overtaking: BinaryHeap<Flight<P>>,
+    overtaking: BinaryHeap<PacketInFlight<P>>,
     /// The latest instant given.
     now: Instant,
     /// Packets that left the bottleneck, which numbers them in their order.
@@ -56,7 +56,7 @@ pub struct Arrival<P> {
 
 /// A packet in the bottleneck.
 #[derive(Clone, Debug)]
-struct Waiting<P> {
+struct QueuedPacket<P> {
     /// `None` if it was too long: then only its bytes are transmitted.
     packet: Option<P>,
     ticket: Ticket,
@@ -73,7 +73,7 @@ struct Ticket {
 
 /// A packet past the bottleneck.
 #[derive(Clone, Debug)]
-struct Flight<P> {
+struct PacketInFlight<P> {
     at: Instant,
     number: u64,
     packet: P,
@@ -157,7 +157,7 @@ impl<P: Packet> Link<P> {
     /// that is the same.
     pub fn recv(&mut self, now: Instant) -> Option<Arrival<P>> {
         self.advance(now);
-        let Flight { at, number, packet } = self.land()?;
+        let PacketInFlight { at, number, packet } = self.land()?;
         self.statistics.delivered += 1;
         self.statistics.delivered_bytes += packet.len() as u64;
         if number < self.delivered_up_to {
@@ -250,7 +250,7 @@ impl<P: Packet> Link<P> {
 
     /// Sends on their way the packets that are transmitted by `until`; no change is due before.
     fn depart(&mut self, until: Instant) {
-        while let Some((departure, Waiting { packet, ticket })) = self.bottleneck.pop(until) {
+        while let Some((departure, QueuedPacket { packet, ticket })) = self.bottleneck.pop(until) {
             if let Some(schedule) = &self.schedule {
                 schedule.follow_slopes(departure, &mut self.config);
                 if self.bottleneck.len() == 0 && schedule.is_draining() {
@@ -267,9 +267,9 @@ impl<P: Packet> Link<P> {
     }
 
     /// The cause by which the packet of this number, which enters now, is lost, if it is.
-    fn lost(&mut self, number: u64) -> Option<Cause> {
+    fn lost(&mut self, number: u64) -> Option<LossCause> {
         if self.schedule.as_ref().is_some_and(|schedule| schedule.is_outage(self.now)) {
-            return Some(Cause::Outage);
+            return Some(LossCause::Outage);
         }
         if matches!(self.config.loss, Loss::None) {
             self.loss.forget();
@@ -297,7 +297,7 @@ impl<P: Packet> Link<P> {
         let too_long = self.config.mtu.is_some_and(|mtu| packet.len() > mtu);
         if !self.bottleneck.is_open() {
             let packet = (!too_long).then_some(packet);
-            self.bottleneck.push(self.now, bytes, Waiting { packet, ticket });
+            self.bottleneck.push(self.now, bytes, QueuedPacket { packet, ticket });
             if self.bottleneck.is_due(self.now) {
                 self.depart(self.now);
             }
@@ -311,7 +311,7 @@ impl<P: Packet> Link<P> {
     /// Sends on its way a packet that is transmitted at `departure`.
     fn fly(&mut self, departure: Instant, ticket: Ticket, packet: P) {
         let at = self.arrival(departure, ticket);
-        let flight = Flight { at, number: self.departed, packet };
+        let flight = PacketInFlight { at, number: self.departed, packet };
         self.departed += 1;
         if self.flights.back().is_none_or(|last| last.at <= at) {
             self.flights.push_back(flight);
@@ -376,7 +376,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Takes out the flight that has landed first by now.
-    fn land(&mut self) -> Option<Flight<P>> {
+    fn land(&mut self) -> Option<PacketInFlight<P>> {
         let first = self.flights.front();
         let overtaker = self.overtaking.peek();
         let overtaken = match (first, overtaker) {
@@ -399,22 +399,22 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     }
 }
 
-impl<P> Ord for Flight<P> {
+impl<P> Ord for PacketInFlight<P> {
     /// The earliest is the greatest, because `BinaryHeap` gives the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
 
-impl<P> PartialOrd for Flight<P> {
+impl<P> PartialOrd for PacketInFlight<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<P> Eq for Flight<P> {}
+impl<P> Eq for PacketInFlight<P> {}
 
-impl<P> PartialEq for Flight<P> {
+impl<P> PartialEq for PacketInFlight<P> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }

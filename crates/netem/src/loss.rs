@@ -150,7 +150,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 /// The cause of a loss.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Cause {
+pub(crate) enum LossCause {
     Generators,
     Pattern,
     Outage,
@@ -179,32 +179,32 @@ impl LossState {
         number: u64,
         age: Duration,
         draws: &mut Draws,
-    ) -> Option<Cause> {
+    ) -> Option<LossCause> {
         if let Loss::GilbertElliott { p, r, good_loss, bad_loss } = *loss {
             let [step, hit] = draws.two(number);
             self.bad ^= happens(if self.bad { r } else { p }, step);
             let probability = if self.bad { bad_loss } else { good_loss };
-            return happens(probability, hit).then_some(Cause::Generators);
+            return happens(probability, hit).then_some(LossCause::Generators);
         }
         self.bad = false;
         match *loss {
             Loss::Random(share) => {
                 let [_, hit] = draws.two(number);
-                happens(share, hit).then_some(Cause::Generators)
+                happens(share, hit).then_some(LossCause::Generators)
             }
-            Loss::All => Some(Cause::Outage),
+            Loss::All => Some(LossCause::Outage),
             Loss::Periodic { every, burst, first } => number
                 .checked_sub(first)
                 .and_then(|number| number.checked_rem(every))
                 .is_some_and(|place| place < burst)
-                .then_some(Cause::Pattern),
+                .then_some(LossCause::Pattern),
             Loss::Timed { every, burst } => self.in_burst(every, burst, age),
-            Loss::List(ref list) => list.contains(number).then_some(Cause::Pattern),
+            Loss::List(ref list) => list.contains(number).then_some(LossCause::Pattern),
             Loss::None | Loss::GilbertElliott { .. } => None,
         }
     }
 
-    fn in_burst(&mut self, every: Duration, burst: u64, age: Duration) -> Option<Cause> {
+    fn in_burst(&mut self, every: Duration, burst: u64, age: Duration) -> Option<LossCause> {
         let period = age.as_nanos().checked_div(every.as_nanos())?;
         let period = u64::try_from(period).unwrap_or(u64::MAX);
         if period > self.burst.0 {
@@ -212,7 +212,7 @@ impl LossState {
         }
         (period > 0 && self.burst.1 < burst).then(|| {
             self.burst.1 += 1;
-            Cause::Pattern
+            LossCause::Pattern
         })
     }
 }
@@ -284,8 +284,8 @@ mod tests {
         let mut state = LossState::default();
         let mut draws = Generators::new(1).loss;
         let mut lost = |loss, n| state.lost(loss, n, Duration::ZERO, &mut draws);
-        assert_eq!(lost(&turns_bad, 0), Some(Cause::Generators));
-        assert_eq!(lost(&stays, 1), Some(Cause::Generators));
+        assert_eq!(lost(&turns_bad, 0), Some(LossCause::Generators));
+        assert_eq!(lost(&stays, 1), Some(LossCause::Generators));
         assert_eq!(lost(&Loss::None, 2), None);
         assert_eq!(lost(&stays, 3), None);
     }

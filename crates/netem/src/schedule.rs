@@ -11,7 +11,7 @@ use crate::config::LinkConfig;
 use crate::loss::Loss;
 use crate::profile::LinkProfile;
 use crate::service::Service;
-use crate::slope::{Slopes, Target};
+use crate::slope::{SlopeTarget, Slopes};
 use crate::timeline::{Action, Ramp, Timeline};
 use crate::trace::{Trace, TraceRow};
 
@@ -51,7 +51,7 @@ enum What {
     TraceEnd,
     /// A slope's next step, or its end.
     Slope {
-        target: Target,
+        target: SlopeTarget,
         generation: u64,
     },
     StallEnd,
@@ -220,10 +220,10 @@ impl Schedule {
         match change {
             Change::Rate(_) => {
                 self.drain = None;
-                self.slopes.stop(Target::Rate);
+                self.slopes.stop(SlopeTarget::Rate);
             }
-            Change::Delay(_) => self.slopes.stop(Target::Delay),
-            Change::Loss(_) => self.slopes.stop(Target::Loss),
+            Change::Delay(_) => self.slopes.stop(SlopeTarget::Delay),
+            Change::Loss(_) => self.slopes.stop(SlopeTarget::Loss),
             _ => {}
         }
         change.apply(config);
@@ -238,7 +238,7 @@ impl Schedule {
     fn step(
         &mut self,
         at: Instant,
-        target: Target,
+        target: SlopeTarget,
         generation: u64,
         now: Instant,
         config: &mut LinkConfig,

@@ -20,7 +20,7 @@ pub(crate) struct Slopes {
 
 /// The parameter that a slope changes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Target {
+pub(crate) enum SlopeTarget {
     Rate,
     Delay,
     Loss,
@@ -44,7 +44,7 @@ impl Slopes {
         to: Ramp,
         over: Duration,
         config: &LinkConfig,
-    ) -> (Target, u64) {
+    ) -> (SlopeTarget, u64) {
         self.begun += 1;
         let over = u64::try_from(over.as_nanos()).unwrap_or(u64::MAX);
         let generation = self.begun;
@@ -53,27 +53,27 @@ impl Slopes {
                 let from = config.rate.unwrap_or(to).as_bits_per_sec();
                 let to = to.as_bits_per_sec();
                 self.rate = Some(Slope { from, to, begin: at, over, generation });
-                Target::Rate
+                SlopeTarget::Rate
             }
             Ramp::Delay(to) => {
                 let (from, to) = (nanos(config.delay), nanos(to));
                 self.delay = Some(Slope { from, to, begin: at, over, generation });
-                Target::Delay
+                SlopeTarget::Delay
             }
             Ramp::Loss(to) => {
                 let from = config.loss.mean();
                 self.loss = Some(Slope { from, to, begin: at, over, generation });
-                Target::Loss
+                SlopeTarget::Loss
             }
         };
         (target, generation)
     }
 
-    pub(crate) fn stop(&mut self, target: Target) {
+    pub(crate) fn stop(&mut self, target: SlopeTarget) {
         match target {
-            Target::Rate => self.rate = None,
-            Target::Delay => self.delay = None,
-            Target::Loss => self.loss = None,
+            SlopeTarget::Rate => self.rate = None,
+            SlopeTarget::Delay => self.delay = None,
+            SlopeTarget::Loss => self.loss = None,
         }
     }
 
@@ -86,13 +86,13 @@ impl Slopes {
     pub(crate) fn step(
         &mut self,
         at: Instant,
-        target: Target,
+        target: SlopeTarget,
         generation: u64,
         now: Instant,
         config: &mut LinkConfig,
     ) -> Option<Instant> {
         match target {
-            Target::Rate => {
+            SlopeTarget::Rate => {
                 let slope = self.rate.filter(|slope| slope.generation == generation)?;
                 if slope.is_over(at) {
                     config.rate = Some(Bitrate::from_bits_per_sec(slope.to));
@@ -105,7 +105,7 @@ impl Slopes {
                 config.rate = Some(Bitrate::from_bits_per_sec(rate));
                 Some(next)
             }
-            Target::Delay => {
+            SlopeTarget::Delay => {
                 let slope = self.delay.filter(|slope| slope.generation == generation)?;
                 config.delay = Duration::from_nanos(slope.at(at));
                 if slope.is_over(at) {
@@ -114,7 +114,7 @@ impl Slopes {
                 }
                 Some(slope.end())
             }
-            Target::Loss => {
+            SlopeTarget::Loss => {
                 let slope = self.loss.filter(|slope| slope.generation == generation)?;
                 config.loss = Loss::Random(slope.at(at));
                 if slope.is_over(at) {

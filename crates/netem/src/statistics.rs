@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::loss::Cause;
+use crate::loss::LossCause;
 
 /// Totals of a link since it was made, and the greatest queueing delay.
 ///
@@ -79,12 +79,12 @@ impl LinkStatistics {
         self.queue_delay_max = self.queue_delay_max.max(other.queue_delay_max);
     }
 
-    pub(crate) fn count_lost(&mut self, cause: Cause) {
+    pub(crate) fn count_lost(&mut self, cause: LossCause) {
         self.lost += 1;
         match cause {
-            Cause::Generators => self.lost_by_chance += 1,
-            Cause::Pattern => self.lost_by_pattern += 1,
-            Cause::Outage => self.lost_in_outage += 1,
+            LossCause::Generators => self.lost_by_chance += 1,
+            LossCause::Pattern => self.lost_by_pattern += 1,
+            LossCause::Outage => self.lost_in_outage += 1,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::expect::{Expected, Timed};
 use crate::model::Need;
-use crate::recommend::{Buffer, GRAIN, LONGEST_LATENCY, LinkKind, Plan, rounded_up};
+use crate::recommend::{Buffer, GRAIN, LONGEST_LATENCY, LinkKind, SettingsBasis, rounded_up};
 
 /// How to set up a stream between two ends that know deadline-aware retransmission; the rest is as
 /// for any other.
@@ -22,7 +22,11 @@ pub struct BothEnds {
 
 /// Settings that are better than those of any SRT program with `latency` and the expected loss
 /// `others`: no more loss with less latency, or less loss with no more latency.
-pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> Option<BothEnds> {
+pub(crate) fn better(
+    plan: &SettingsBasis<'_>,
+    latency: Duration,
+    others: &Expected,
+) -> Option<BothEnds> {
     let least = rounded_up(least(plan));
     let mut now = least;
     while now < latency {
@@ -40,7 +44,7 @@ pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> O
 /// measured. A link whose capacity changes from second to second needs as many round trips as with
 /// any other algorithm, because it may become worse than it was. If only the round trips vary, the
 /// model's own figures are used, as by `punctual latency`.
-fn least(plan: &Plan<'_>) -> Duration {
+fn least(plan: &SettingsBasis<'_>) -> Duration {
     let rounds = plan.timed_rounds();
     let two_rounds = rounds.detection + rounds.rtt + rounds.period() + rounds.last_nak();
     let reasons = plan.reasons();
@@ -53,7 +57,7 @@ fn least(plan: &Plan<'_>) -> Duration {
 }
 
 /// The needs at this latency, if it suffices.
-fn within(plan: &Plan<'_>, latency: Duration) -> Option<(Need, Expected)> {
+fn within(plan: &SettingsBasis<'_>, latency: Duration) -> Option<(Need, Expected)> {
     let (need, expected) = need(plan, latency);
     plan.suffices(&expected).then_some((need, expected))
 }
@@ -61,7 +65,7 @@ fn within(plan: &Plan<'_>, latency: Duration) -> Option<(Need, Expected)> {
 /// The needs at this latency. Copies of the last retransmission are not counted on: their number
 /// depends on the sender's budget, and if the maximum bandwidth delays retransmissions, needless
 /// NAKs use up most of it.
-fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
+fn need(plan: &SettingsBasis<'_>, latency: Duration) -> (Need, Expected) {
     let model = Timed { rounds: plan.timed_rounds(), copies: 0 };
     let expected = plan.expected_by(&model, latency);
     let need = Need {
@@ -76,7 +80,7 @@ fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
     (need, expected)
 }
 
-fn with_buffers(plan: &Plan<'_>, need: Need, expected: Expected) -> BothEnds {
+fn with_buffers(plan: &SettingsBasis<'_>, need: Need, expected: Expected) -> BothEnds {
     BothEnds {
         need,
         receive_buffer: plan.receive_buffer(need.latency),

@@ -2,7 +2,7 @@
 
 use punctual_units::Bitrate;
 
-use crate::measurement::{Limit, Missing};
+use crate::measurement::{Limit, Unmeasured};
 
 /// The capacity that pairs of packets told, or why it is not plausible. Pairs may have been kept
 /// together on the way, for example by a radio link that repeats a packet and holds back the next
@@ -11,7 +11,7 @@ pub(crate) fn plausible(
     told: Bitrate,
     usable: Option<Bitrate>,
     limit: Limit,
-) -> Result<Bitrate, Missing> {
+) -> Result<Bitrate, Unmeasured> {
     let too_much = match limit {
         Limit::Congested { at, .. } => Some(at),
         Limit::MaxRate | Limit::Time | Limit::Stopped => None,
@@ -28,7 +28,7 @@ pub(crate) fn plausible(
     } else {
         return Ok(told);
     };
-    Err(Missing { what: "capacity", why })
+    Err(Unmeasured { what: "capacity", why })
 }
 
 /// Above this rate the packets of a pair are less than about 20 µs apart, and a program that shares

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 
 use crate::events::LossEvent;
-use crate::measurement::{Distribution, Measurement};
+use crate::measurement::{Measurement, TimeDistribution};
 use crate::model::{Rounds, TimedRounds};
 use crate::step::float;
 
@@ -119,7 +119,7 @@ fn worse(share: f64, more: f64) -> f64 {
 /// The loss to be expected of a stream of this rate at this latency, by this model.
 pub(crate) fn expected(
     measurement: &Measurement,
-    rtt: &Distribution,
+    rtt: &TimeDistribution,
     usual: &impl Model,
     rate: Bitrate,
     latency: Duration,

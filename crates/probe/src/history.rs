@@ -28,7 +28,7 @@ pub(crate) struct Second {
 
 /// The seconds of a whole probe.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct History {
+pub(crate) struct ProbeHistory {
     seconds: Vec<Second>,
     /// The usual delay, µs.
     usual: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Replay {
     pub(crate) times: u64,
 }
 
-impl History {
+impl ProbeHistory {
     pub(crate) fn of<'a>(all: impl Iterator<Item = &'a [Second]>, at_ease: &[&Step]) -> Self {
         let delays: Vec<i64> = at_ease.iter().filter_map(|step| step.delay()).collect();
         Self {
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    fn history(seconds: Vec<Second>) -> History {
-        History { seconds, usual: 0 }
+    fn history(seconds: Vec<Second>) -> ProbeHistory {
+        ProbeHistory { seconds, usual: 0 }
     }
 
     #[test]

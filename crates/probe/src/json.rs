@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::both_ends::BothEnds;
 use crate::expect::Expected;
 use crate::measurement::{
-    Congestion, Distribution, Limit, Measurement, Peer, StepKind, StepResult, Verdict,
+    Congestion, Limit, Measurement, ProbePeer, RateVerdict, StepKind, StepResult, TimeDistribution,
 };
 use crate::recommend::{Buffer, LinkKind, NotEnough, Recommendation};
 use crate::uris::Uris;
@@ -62,14 +62,14 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
     let value = json!({
         "schema": "punctual-probe/1",
         "peer": match measurement.peer {
-            Peer::Punctual => "punctual",
-            Peer::Other => "other",
+            ProbePeer::Punctual => "punctual",
+            ProbePeer::Other => "other",
         },
         "duration_s": measurement.duration.as_secs_f64(),
-        "rtt_ms": measurement.delay.rtt.as_ref().map(Times::of),
+        "rtt_ms": measurement.delay.rtt.as_ref().map(MillisecondTimes::of),
         "rtt_variance_ms": ms(measurement.delay.rtt_variance),
         "rtt_spikes": measurement.delay.spikes,
-        "delay_variation_ms": measurement.delay.variation.as_ref().map(Times::of),
+        "delay_variation_ms": measurement.delay.variation.as_ref().map(MillisecondTimes::of),
         "watched_s": measurement.watched.time.as_secs_f64(),
         "troubled_s": measurement.watched.troubled.as_secs_f64(),
         "loss": {
@@ -184,9 +184,9 @@ fn buffer(buffer: Buffer) -> Value {
 
 fn step(step: &StepResult) -> Value {
     let (verdict, cause) = match step.verdict {
-        Verdict::Clear => ("clear", Value::Null),
-        Verdict::Congested(cause) => ("congested", sign(cause)),
-        Verdict::Unfinished => ("unfinished", Value::Null),
+        RateVerdict::Clear => ("clear", Value::Null),
+        RateVerdict::Congested(cause) => ("congested", sign(cause)),
+        RateVerdict::Unfinished => ("unfinished", Value::Null),
     };
     json!({
         "rate_bps": step.rate.as_bits_per_sec(),
@@ -226,7 +226,7 @@ fn sign(sign: Congestion) -> Value {
 
 /// A distribution in milliseconds.
 #[derive(Serialize)]
-struct Times {
+struct MillisecondTimes {
     samples: u64,
     min: f64,
     median: f64,
@@ -235,8 +235,8 @@ struct Times {
     max: f64,
 }
 
-impl Times {
-    fn of(times: &Distribution) -> Self {
+impl MillisecondTimes {
+    fn of(times: &TimeDistribution) -> Self {
         Self {
             samples: times.samples,
             min: ms(times.min),

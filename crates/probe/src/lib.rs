@@ -38,10 +38,11 @@ pub use config::{ProbeConfig, ProbeConfigError};
 pub use expect::Expected;
 pub use json::document;
 pub use measurement::{
-    Bursts, Congestion, Delay, Distribution, Limit, Loss, Losses, Measurement, Missing, Peer,
-    Rates, Reordering, ReturnPath, StepKind, StepResult, Verdict, Watched,
+    Congestion, Delay, Limit, LossBursts, Losses, Measurement, PacketLoss, ProbePeer, RateVerdict,
+    Reordering, ReturnPath, StepKind, StepResult, TimeDistribution, TriedRates, Unmeasured,
+    Watched,
 };
-pub use probe::{Probe, Progress, Stage};
+pub use probe::{Probe, ProbeProgress, Stage};
 pub use recommend::{
     Algorithm, Buffer, Constraints, LinkKind, NotEnough, Recommendation, Why, recommend,
 };

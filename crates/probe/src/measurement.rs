@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 
 use crate::events::LossEvents;
-use crate::history::History;
+use crate::history::ProbeHistory;
 use crate::step::float;
 
 /// The result of a probe. All figures of the link but those of single steps are from the rates that
@@ -11,7 +11,7 @@ use crate::step::float;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// The program at the other end.
-    pub peer: Peer,
+    pub peer: ProbePeer,
     /// Duration of the whole probe.
     pub duration: Duration,
     /// Round trips and one-way delays.
@@ -30,25 +30,25 @@ pub struct Measurement {
     /// and of shared cells do.
     pub changes: bool,
     /// The rates that were tried, and the rate that the link carries.
-    pub rates: Rates,
+    pub rates: TriedRates,
     /// The largest payload that arrived, bytes; from a Punctual listener only.
     pub largest_payload: Option<usize>,
     /// Bytes of payload of the messages of the ramp.
     pub payload: usize,
     /// Quantities that could not be measured.
-    pub missing: Vec<Missing>,
-    pub(crate) history: History,
+    pub missing: Vec<Unmeasured>,
+    pub(crate) history: ProbeHistory,
 }
 
 /// Round trips and one-way delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
     /// Round-trip time.
-    pub rtt: Option<Distribution>,
+    pub rtt: Option<TimeDistribution>,
     /// Mean deviation of the round-trip time, as the receiving end of the connection smoothed it.
     pub rtt_variance: Duration,
     /// One-way delay of the data beyond its minimum; from a Punctual listener only.
-    pub variation: Option<Distribution>,
+    pub variation: Option<TimeDistribution>,
     /// Number of times that a round trip took more than twice the median and 50 ms more.
     pub spikes: u64,
 }
@@ -66,9 +66,9 @@ pub struct Watched {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Losses {
     /// Number and share of the lost packets.
-    pub total: Loss,
+    pub total: PacketLoss,
     /// Runs of losses; from a Punctual listener only.
-    pub bursts: Option<Bursts>,
+    pub bursts: Option<LossBursts>,
     /// Share of retransmissions that were lost; `None` if there were too few.
     pub of_retransmissions: Option<f64>,
     pub(crate) events: LossEvents,
@@ -85,7 +85,7 @@ pub struct ReturnPath {
 
 /// The rates that were tried, and the rate that the link carries.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rates {
+pub struct TriedRates {
     /// The rates that were tried, in their order.
     pub steps: Vec<StepResult>,
     /// The highest rate that the link carried without congestion.
@@ -102,7 +102,7 @@ pub struct Rates {
 
 /// The program at the other end of a probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Peer {
+pub enum ProbePeer {
     /// A Punctual listener that sends reports.
     Punctual,
     /// Any other SRT listener.
@@ -111,7 +111,7 @@ pub enum Peer {
 
 /// The distribution of a time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Distribution {
+pub struct TimeDistribution {
     /// Number of samples.
     pub samples: u64,
     /// Minimum.
@@ -128,7 +128,7 @@ pub struct Distribution {
 
 /// Number and share of lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Loss {
+pub struct PacketLoss {
     /// Packets sent.
     pub packets: u64,
     /// Packets lost.
@@ -141,7 +141,7 @@ pub struct Loss {
 
 /// Runs of losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bursts {
+pub struct LossBursts {
     /// Number of runs.
     pub runs: u64,
     /// Mean length of a run in packets. Independent losses have 1 / (1 - share).
@@ -179,7 +179,7 @@ pub struct StepResult {
     /// Median round-trip time.
     pub rtt: Option<Duration>,
     /// Whether the link carried it.
-    pub verdict: Verdict,
+    pub verdict: RateVerdict,
 }
 
 /// Why a rate was tried.
@@ -193,7 +193,7 @@ pub enum StepKind {
 
 /// Whether the link carried a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum RateVerdict {
     /// The link carried it.
     Clear,
     /// The link did not carry it.
@@ -247,14 +247,14 @@ pub enum Limit {
 
 /// Something that could not be measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Missing {
+pub struct Unmeasured {
     /// Name of the quantity.
     pub what: &'static str,
     /// Why it could not be measured.
     pub why: &'static str,
 }
 
-impl Distribution {
+impl TimeDistribution {
     /// The distribution of `values` in microseconds; `None` without any.
     pub(crate) fn of(mut values: Vec<u64>) -> Option<Self> {
         values.sort_unstable();
@@ -274,7 +274,7 @@ impl Distribution {
     }
 }
 
-impl Loss {
+impl PacketLoss {
     pub(crate) fn of(lost: u64, packets: u64) -> Self {
         let packets = packets.max(lost);
         let share = float(lost) / float(packets.max(1));
@@ -306,13 +306,13 @@ mod tests {
 
     #[test]
     fn a_distribution_has_its_ranks() {
-        let of = |values: Vec<u64>| Distribution::of(values).unwrap();
+        let of = |values: Vec<u64>| TimeDistribution::of(values).unwrap();
         let us = Duration::from_micros;
         let hundred = of((1..=100).rev().collect());
         assert_eq!((hundred.min, hundred.median), (us(1), us(50)));
         assert_eq!((hundred.p95, hundred.p99, hundred.max), (us(95), us(99), us(100)));
         assert_eq!(of(vec![7]).p99, us(7));
-        assert_eq!(Distribution::of(Vec::new()), None);
+        assert_eq!(TimeDistribution::of(Vec::new()), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::both_ends::{self, BothEnds};
 use crate::expect::{Expected, Model, expected};
-use crate::measurement::{Distribution, Measurement};
+use crate::measurement::{Measurement, TimeDistribution};
 use crate::model::{Rounds, TimedRounds};
 use crate::probe::recommended;
 use crate::step::scaled;
@@ -142,7 +142,7 @@ pub fn recommend(
 ) -> Result<Recommendation, NotEnough> {
     let rtt = measurement.delay.rtt.ok_or(NotEnough::NoRoundTrip)?;
     let usable = measurement.rates.usable.ok_or(NotEnough::NoRate)?;
-    let plan = Plan::new(measurement, constraints, rtt, usable);
+    let plan = SettingsBasis::new(measurement, constraints, rtt, usable);
     let (algorithm, latency) = plan.latency();
     let expected = plan.expected(latency, algorithm);
     let mut recommendation = Recommendation {
@@ -177,10 +177,10 @@ pub(crate) struct Reasons {
 }
 
 /// All that the settings are made from.
-pub(crate) struct Plan<'a> {
+pub(crate) struct SettingsBasis<'a> {
     pub(crate) measurement: &'a Measurement,
     pub(crate) constraints: &'a Constraints,
-    pub(crate) rtt: Distribution,
+    pub(crate) rtt: TimeDistribution,
     pub(crate) kind: LinkKind,
     rate: Bitrate,
     max_bandwidth: Bitrate,
@@ -190,11 +190,11 @@ pub(crate) struct Plan<'a> {
     rounds: Rounds,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> SettingsBasis<'a> {
     fn new(
         measurement: &'a Measurement,
         constraints: &'a Constraints,
-        rtt: Distribution,
+        rtt: TimeDistribution,
         usable: Bitrate,
     ) -> Self {
         let kind = match constraints.mobile {
@@ -384,7 +384,7 @@ impl From<Algorithm> for RetransmitAlgorithm {
 }
 
 /// A link whose round trips or delays change by much is a mobile one, or like one.
-fn kind_of(measurement: &Measurement, rtt: &Distribution) -> LinkKind {
+fn kind_of(measurement: &Measurement, rtt: &TimeDistribution) -> LinkKind {
     let varied = measurement.delay.variation.is_some_and(|variation| {
         variation.p99.saturating_sub(variation.min) > rtt.median.max(Duration::from_millis(20)) / 2
     });

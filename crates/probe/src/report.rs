@@ -68,7 +68,7 @@ macro_rules! totals {
                 $( out.put_u64(self.$name); )*
             }
 
-            fn read(fields: &mut Fields<'_>) -> Option<Self> {
+            fn read(fields: &mut FieldReader<'_>) -> Option<Self> {
                 Some(Self { $( $name: u64::from_be_bytes(fields.take()?), )* })
             }
         }
@@ -151,7 +151,7 @@ impl Report {
 
     /// Reads a message; `None` if it is no report, or one of another version.
     pub fn parse(message: &[u8]) -> Option<Self> {
-        let mut fields = Fields(message);
+        let mut fields = FieldReader(message);
         if &fields.take()? != MAGIC || u16::from_be_bytes(fields.take()?) != VERSION {
             return None;
         }
@@ -187,7 +187,7 @@ impl LinkSample {
         out.put_u16(self.reordered);
     }
 
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    fn read(fields: &mut FieldReader<'_>) -> Option<Self> {
         Some(Self {
             elapsed: Duration::from_micros(u64::from_be_bytes(fields.take()?)),
             transit_us: Some(i32::from_be_bytes(fields.take()?)).filter(|&us| us != NO_TRANSIT),
@@ -201,9 +201,9 @@ impl LinkSample {
 }
 
 /// The rest of a message.
-struct Fields<'a>(&'a [u8]);
+struct FieldReader<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl FieldReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (field, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

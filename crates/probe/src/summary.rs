@@ -3,24 +3,26 @@
 use std::time::Duration;
 
 use crate::events::LossEvents;
-use crate::measurement::{Bursts, Distribution, Loss, Losses, Missing, Peer, Reordering};
+use crate::measurement::{
+    LossBursts, Losses, PacketLoss, ProbePeer, Reordering, TimeDistribution, Unmeasured,
+};
 use crate::report::Totals;
 use crate::step::{SenderTotals, Step, float, median};
 
-pub(crate) fn rtt(steps: &[&Step]) -> Option<Distribution> {
-    Distribution::of(steps.iter().flat_map(|step| step.rtts()).map(|&us| us.into()).collect())
+pub(crate) fn rtt(steps: &[&Step]) -> Option<TimeDistribution> {
+    TimeDistribution::of(steps.iter().flat_map(|step| step.rtts()).map(|&us| us.into()).collect())
 }
 
 /// The distribution of the one-way delay beyond its minimum.
-pub(crate) fn delay_variation(steps: &[&Step]) -> Option<Distribution> {
+pub(crate) fn delay_variation(steps: &[&Step]) -> Option<TimeDistribution> {
     let transits = || steps.iter().flat_map(|step| step.transits());
     let least = i64::from(*transits().min()?);
     let beyond = |&us: &i32| u64::try_from(i64::from(us) - least).unwrap_or(0);
-    Distribution::of(transits().map(beyond).collect())
+    TimeDistribution::of(transits().map(beyond).collect())
 }
 
 /// Number of times that the round trip rose far above its median.
-pub(crate) fn spikes(steps: &[&Step], rtt: Option<&Distribution>) -> u64 {
+pub(crate) fn spikes(steps: &[&Step], rtt: Option<&TimeDistribution>) -> u64 {
     let Some(rtt) = rtt else { return 0 };
     let bound = (rtt.median * 2).max(rtt.median + SPIKE);
     let high = |us: &u32| Duration::from_micros((*us).into()) > bound;
@@ -48,14 +50,14 @@ pub(crate) fn losses(steps: &[&Step], reported: bool) -> Losses {
     let events = events(steps);
     let lost = steps.iter().map(|step| step.counts().lost()).sum();
     Losses {
-        total: Loss::of(lost, steps.iter().map(|step| step.counts().received).sum()),
+        total: PacketLoss::of(lost, steps.iter().map(|step| step.counts().received).sum()),
         bursts: reported.then(|| bursts(steps, &events)).flatten(),
         of_retransmissions: retransmission_loss(steps),
         events,
     }
 }
 
-fn bursts(steps: &[&Step], events: &LossEvents) -> Option<Bursts> {
+fn bursts(steps: &[&Step], events: &LossEvents) -> Option<LossBursts> {
     let (first, last) = totals(steps)?;
     let since = |field: fn(&Totals) -> u64| field(&last).saturating_sub(field(&first));
     let reordered = since(|totals| totals.reordered);
@@ -67,7 +69,7 @@ fn bursts(steps: &[&Step], events: &LossEvents) -> Option<Bursts> {
         return None;
     }
     let longest_time = events.longest();
-    Some(Bursts {
+    Some(LossBursts {
         runs: gaps.max(1),
         mean: float(lost) / float(gaps.max(1)),
         longest: steps.iter().map(|step| step.longest_run()).max().unwrap_or(1),
@@ -119,10 +121,10 @@ pub(crate) fn return_loss_again(steps: &[&Step]) -> Option<f64> {
     (sender.acks_missed >= FEW).then(|| (1.0 - alone).clamp(0.0, 1.0))
 }
 
-pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
+pub(crate) fn missing(peer: ProbePeer, steps: &[&Step]) -> Vec<Unmeasured> {
     let mut missing = Vec::new();
-    let mut add = |what, why| missing.push(Missing { what, why });
-    if peer == Peer::Other {
+    let mut add = |what, why| missing.push(Unmeasured { what, why });
+    if peer == ProbePeer::Other {
         add("RTT spikes", "the peer's ACKs tell a smoothed RTT, in which short spikes do not show");
         add("exact loss", "retransmissions are counted, and some of them may have been needless");
         for what in ["bursts of loss", "reordering", "duplicates", "one-way delay variation"] {

@@ -2,7 +2,9 @@
 
 use punctual_units::{Bitrate, DisplayDuration, share_in_percent};
 
-use crate::measurement::{Congestion, Limit, Measurement, Peer, StepKind, StepResult, Verdict};
+use crate::measurement::{
+    Congestion, Limit, Measurement, ProbePeer, RateVerdict, StepKind, StepResult,
+};
 use crate::recommend::{Algorithm, Constraints, LinkKind, Reasons, Recommendation, Why};
 use crate::step::scaled;
 
@@ -251,7 +253,7 @@ fn warnings(
         ));
     }
     warnings.extend(untried(recommendation, measurement));
-    if measurement.peer == Peer::Other {
+    if measurement.peer == ProbePeer::Other {
         warnings.push(
             "judged from the sender's side alone: spikes and bursts do not show there; with \
              `punctual probe --listen` at the other end the advice is better"
@@ -272,7 +274,7 @@ fn untried(recommendation: &Recommendation, measurement: &Measurement) -> Option
     }
     let sustained =
         || measurement.rates.steps.iter().filter(|step| step.kind == StepKind::Sustained);
-    let failed = |step: &&StepResult| matches!(step.verdict, Verdict::Congested(_));
+    let failed = |step: &&StepResult| matches!(step.verdict, RateVerdict::Congested(_));
     let Some(least) = sustained().filter(failed).map(|step| step.rate).min() else {
         return Some(format!(
             "{rate:#} was not tried for a while: it rests on the steps of the ramp alone"

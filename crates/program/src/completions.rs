@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 /// The completion script for `shell` of a program, without hidden options and commands. `names`
 /// gives values that the program itself takes beside others.
-pub fn script(command: &Command, names: &[Names], shell: Shell) -> String {
+pub fn script(command: &Command, names: &[ArgumentValues], shell: Shell) -> String {
     let mut shown = names.iter().fold(visible(command), |command, names| {
         command.mut_subcommand(names.subcommand, |it| {
             it.mut_arg(names.argument, |arg| one_of(arg, &names.values))
@@ -23,7 +23,7 @@ pub fn script(command: &Command, names: &[Names], shell: Shell) -> String {
 
 /// The known values of a positional argument.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub struct ArgumentValues {
     /// The command.
     pub subcommand: &'static str,
     /// Its argument.
@@ -33,8 +33,8 @@ pub struct Names {
 }
 
 /// Values for fish, whose generator leaves positional arguments out.
-fn for_fish(program: &str, names: &[Names]) -> String {
-    let line = |Names { subcommand, values, .. }: &Names| {
+fn for_fish(program: &str, names: &[ArgumentValues]) -> String {
+    let line = |ArgumentValues { subcommand, values, .. }: &ArgumentValues| {
         let place = format!("__fish_{}_using_subcommand {subcommand}", program.replace('-', "_"));
         format!("complete -c {program} -n \"{place}\" -f -a \"{}\"\n", values.join(" "))
     };

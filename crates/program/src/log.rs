@@ -29,7 +29,7 @@ pub fn start(args: &LogArgs, default: &str) -> Result<(), Failure> {
 
 /// Hands each message over to the thread that writes them.
 struct Log {
-    filter: Filter,
+    filter: LogFilter,
     /// On a terminal the level has a colour, and there is no time.
     is_terminal: bool,
 }
@@ -99,14 +99,14 @@ impl Visit for Fields<'_> {
 
 /// The lowest level of messages from each module.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct Filter {
+struct LogFilter {
     /// Starts of modules' names with their levels, the longest first.
     modules: Vec<(String, LevelFilter)>,
     /// The level of all others.
     others: Option<LevelFilter>,
 }
 
-impl Filter {
+impl LogFilter {
     /// Reads levels, modules and `MODULE=LEVEL`, with commas between them.
     fn parse(text: &str) -> Result<Self, String> {
         let mut filter = Self::default();
@@ -138,7 +138,7 @@ impl Filter {
     }
 }
 
-fn filter(args: &LogArgs, default: &str) -> Result<Filter, Failure> {
+fn filter(args: &LogArgs, default: &str) -> Result<LogFilter, Failure> {
     let level = match (args.loglevel.as_deref(), args.quiet, args.verbose) {
         (Some("fatal"), ..) | (None, true, _) => "error".to_owned(),
         (Some("note"), ..) => "info".to_owned(),
@@ -156,7 +156,7 @@ fn filter(args: &LogArgs, default: &str) -> Result<Filter, Failure> {
     if let Some(word) = level.split(',').map(str::trim).find(|word| is_misspelt(word)) {
         return Err(wrong(&did_you_mean(&word.to_lowercase(), LEVELS)));
     }
-    Filter::parse(&level).map_err(|error| wrong(&format_args!(": {error}")))
+    LogFilter::parse(&level).map_err(|error| wrong(&format_args!(": {error}")))
 }
 
 /// Whether a part of a filter is neither a level nor the name of a module of this program.
@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn the_longest_name_of_a_module_decides_its_level() {
-        let filter = Filter::parse("Debug, punctual=warn,punctual_io::udp=trace").expect("levels");
+        let filter =
+            LogFilter::parse("Debug, punctual=warn,punctual_io::udp=trace").expect("levels");
         for (module, level) in [
             ("quinn_proto", LevelFilter::DEBUG),
             ("punctual_io", LevelFilter::WARN),

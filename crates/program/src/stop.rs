@@ -44,8 +44,8 @@ pub fn on_signals(duration: Option<Duration>) -> Stop {
     let stop = Stop::default();
     let (signals, by_time) = (stop.clone(), stop.clone());
     // Made here, so that a signal that comes before the task runs counts as well.
-    let mut ends = Signals::to_end();
-    let mut hangups = Signals::hangups();
+    let mut ends = StopSignals::to_end();
+    let mut hangups = StopSignals::hangups();
     tokio::spawn(async move {
         loop {
             tokio::select! {
@@ -122,14 +122,14 @@ impl Step {
 }
 
 /// Signals of some kinds, from the time at which this is made.
-struct Signals {
+struct StopSignals {
     #[cfg(unix)]
     signals: Vec<tokio::signal::unix::Signal>,
     #[cfg(not(unix))]
     ctrl_c: bool,
 }
 
-impl Signals {
+impl StopSignals {
     /// Ctrl-C and SIGTERM.
     fn to_end() -> Self {
         #[cfg(unix)]

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::group::{self, AcceptedLink, Group};
 use crate::shared::Shared;
 use crate::signals::{Watcher, WatcherSlot};
-use crate::waiting_caller::{Callers, WaitingCaller};
+use crate::waiting_caller::{CallerHandler, WaitingCaller};
 use crate::wakes::Wakes;
 
 /// Waiting callers of all shards of a listener, in the order of their arrival. The queue is bounded
@@ -172,7 +172,7 @@ impl AcceptQueue {
     }
 }
 
-impl Callers for AcceptQueue {
+impl CallerHandler for AcceptQueue {
     fn came(&self, call: WaitingCaller) {
         let joins = !self.answers_links.load(Ordering::Relaxed);
         if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {

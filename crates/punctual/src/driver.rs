@@ -19,7 +19,7 @@ use crate::handshakes::Handshakes;
 use crate::key_task::derive;
 use crate::notice::Notice;
 use crate::outbox::Outbox;
-use crate::schedule::{Action, Work};
+use crate::schedule::{DriverAction, Work};
 use crate::shared::Shared;
 use crate::shares::Shares;
 use crate::state::State;
@@ -202,10 +202,10 @@ impl Driver {
         };
         let early = state.schedule.early_delivery();
         state.endpoint().set_early_delivery(early);
-        if let Action::SetAlarm(at) = action {
+        if let DriverAction::SetAlarm(at) = action {
             self.shared.alarm.set(at);
         }
-        let more_to_do = more_to_send || action == Action::Wake || self.shares.has_waiting();
+        let more_to_do = more_to_send || action == DriverAction::Wake || self.shares.has_waiting();
         TurnResult { finished: state.is_finished() && !more_to_send, more_to_do }
     }
 

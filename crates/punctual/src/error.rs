@@ -46,7 +46,7 @@ pub enum Error {
     /// A QUIC connection could not be started.
     #[cfg(feature = "quic")]
     #[error("the call could not be started: {0}")]
-    Quic(#[from] punctual_quic::ConnectError),
+    Quic(#[from] punctual_quic::QuicConnectError),
     /// Bytes of a stream were written to a connection that carries messages.
     #[error("the connection carries messages, not a stream of bytes")]
     NoStream,

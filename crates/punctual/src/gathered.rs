@@ -26,10 +26,10 @@ use punctual_units::Instant;
 /// dropped.
 #[derive(Clone, Debug)]
 pub struct Gathered {
-    inner: Arc<Inner>,
+    inner: Arc<GatheredState>,
 }
 
-struct Inner {
+struct GatheredState {
     limit: Mutex<MessageLimit>,
     more: Box<dyn Fn(u64) + Send + Sync>,
 }
@@ -39,7 +39,7 @@ impl Gathered {
     /// messages that were suppressed within the last second.
     pub fn new(burst: u32, more: impl Fn(u64) + Send + Sync + 'static) -> Self {
         let limit = Mutex::new(MessageLimit::new(burst));
-        Self { inner: Arc::new(Inner { limit, more: Box::new(more) }) }
+        Self { inner: Arc::new(GatheredState { limit, more: Box::new(more) }) }
     }
 
     /// Logs one message by calling `say`, or only counts it.
@@ -52,14 +52,14 @@ impl Gathered {
         // Called without the lock, since writing a log may block.
         self.inner.report(suppressed);
         match verdict {
-            Verdict::Say => say(),
-            Verdict::Count => {}
-            Verdict::CountUntil(end) => self.inner.report_at(end),
+            CallerVerdict::Say => say(),
+            CallerVerdict::Count => {}
+            CallerVerdict::CountUntil(end) => self.inner.report_at(end),
         }
     }
 }
 
-impl Inner {
+impl GatheredState {
     fn report(&self, suppressed: Option<u64>) {
         if let Some(suppressed) = suppressed {
             (self.more)(suppressed);
@@ -84,14 +84,14 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for GatheredState {
     fn drop(&mut self) {
         let suppressed = self.lock().suppressed.take().map(|(_, count)| count);
         self.report(suppressed);
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for GatheredState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gathered").field("limit", &self.limit).finish_non_exhaustive()
     }
@@ -110,7 +110,7 @@ struct MessageLimit {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Verdict {
+enum CallerVerdict {
     Say,
     Count,
     /// The first message that is only counted; their number is to be reported at this time.
@@ -124,21 +124,21 @@ impl MessageLimit {
     }
 
     /// Counts a message.
-    fn count(&mut self, now: Instant) -> Verdict {
+    fn count(&mut self, now: Instant) -> CallerVerdict {
         self.earn(now);
         if let Some((_, count)) = &mut self.suppressed {
             *count += 1;
-            return Verdict::Count;
+            return CallerVerdict::Count;
         }
         match self.credit.checked_sub(1_000) {
             Some(left) => {
                 self.credit = left;
-                Verdict::Say
+                CallerVerdict::Say
             }
             None => {
                 let end = now + PERIOD;
                 self.suppressed = Some((end, 1));
-                Verdict::CountUntil(end)
+                CallerVerdict::CountUntil(end)
             }
         }
     }
@@ -177,7 +177,7 @@ mod tests {
     fn few_messages_are_all_logged() {
         let mut limit = MessageLimit::new(10);
         for second in 0..100 {
-            assert_eq!(limit.count(at(second * 1_000)), Verdict::Say, "second {second}");
+            assert_eq!(limit.count(at(second * 1_000)), CallerVerdict::Say, "second {second}");
             assert_eq!(limit.take_suppressed(at(second * 1_000)), None);
         }
     }
@@ -193,7 +193,7 @@ mod tests {
                 reported += count;
                 lines += 1;
             }
-            logged += u64::from(limit.count(now) == Verdict::Say);
+            logged += u64::from(limit.count(now) == CallerVerdict::Say);
         }
         reported += limit.take_suppressed(at(20_000)).expect("the last ones");
         assert_eq!(logged + reported, 300_000);
@@ -205,7 +205,7 @@ mod tests {
     fn after_a_pause_a_whole_burst_is_logged_again() {
         let mut limit = MessageLimit::new(10);
         let logged = |limit: &mut MessageLimit, now| {
-            (0..1_000).filter(|_| limit.count(now) == Verdict::Say).count()
+            (0..1_000).filter(|_| limit.count(now) == CallerVerdict::Say).count()
         };
         assert_eq!(logged(&mut limit, at(0)), 10);
         assert_eq!(limit.take_suppressed(at(999)), None);
@@ -218,12 +218,12 @@ mod tests {
     #[test]
     fn messages_in_short_intervals_still_earn_credit() {
         let mut limit = MessageLimit::new(1);
-        assert_eq!(limit.count(at(0)), Verdict::Say);
+        assert_eq!(limit.count(at(0)), CallerVerdict::Say);
         // Each interval earns less than a thousandth of a message.
         let mut logged = 0;
         for millis in 1..=30_000 {
             limit.take_suppressed(at(millis));
-            logged += u32::from(limit.count(at(millis)) == Verdict::Say);
+            logged += u32::from(limit.count(at(millis)) == CallerVerdict::Say);
         }
         assert_eq!(logged, 2);
     }

@@ -134,7 +134,7 @@ impl Machine {
 
     /// The state and statistics of the QUIC connection of a path.
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_info(&mut self, path: PathId) -> Option<punctual_quic::ConnectionInfo> {
+    pub(crate) fn quic_info(&mut self, path: PathId) -> Option<punctual_quic::QuicInfo> {
         match self {
             Self::Udp(_) => None,
             Self::Quic(machine) => machine.info(path),

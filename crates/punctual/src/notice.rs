@@ -7,7 +7,7 @@ use punctual_proto::{IncomingId, RejectReason};
 
 use crate::shared::Shared;
 use crate::signals::Signals;
-use crate::waiting_caller::{Callers, WaitingCaller};
+use crate::waiting_caller::{CallerHandler, WaitingCaller};
 use crate::wakes::Wakes;
 
 /// A notification to deliver after the lock is released.
@@ -18,14 +18,14 @@ pub(crate) enum Notice {
     News(Arc<Signals>),
     Phase(Arc<Signals>),
     Closed(Arc<Signals>),
-    Caller(Arc<dyn Callers>, WaitingCaller),
-    CallerGone(Arc<dyn Callers>, Arc<Shared>, IncomingId),
+    Caller(Arc<dyn CallerHandler>, WaitingCaller),
+    CallerGone(Arc<dyn CallerHandler>, Arc<Shared>, IncomingId),
     /// A caller that came after the listener was dropped. It is rejected when this is dropped.
     Unwanted(WaitingCaller),
     /// The endpoint rejected a caller.
-    Refused(Arc<dyn Callers>, SocketAddr, RejectReason),
+    Refused(Arc<dyn CallerHandler>, SocketAddr, RejectReason),
     /// The address of a peer has changed, perhaps of one of a listener's.
-    Moved(Option<Arc<dyn Callers>>, SocketAddr),
+    Moved(Option<Arc<dyn CallerHandler>>, SocketAddr),
 }
 
 impl Notice {

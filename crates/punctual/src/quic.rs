@@ -38,8 +38,8 @@ use std::io;
 pub use punctual_quic::pki_types;
 pub use punctual_quic::tls::{PemError, TlsConfigError, TlsFailure, certificates_from_pem};
 pub use punctual_quic::{
-    CertificateHash, ClientTls, CloseReason as QuicCloseReason, CongestionControl, ConnectError,
-    ConnectionInfo as QuicInfo, Identity, Protocol, Renewal, ServerTls, TransportConfig, Trust,
+    CertificateHash, ClientTls, CongestionControl, Identity, Protocol, QuicCloseReason,
+    QuicConnectError, QuicInfo, Renewal, ServerTls, TransportConfig, Trust,
 };
 
 pub use crate::srt_over_quic::QuicConfig;

@@ -19,11 +19,11 @@ use punctual_units::Instant;
 /// tries.over();
 /// ```
 #[derive(Debug, Default)]
-pub struct Repeated(Mutex<Vec<Said>>);
+pub struct Repeated(Mutex<Vec<LoggedText>>);
 
 /// A text that was logged.
 #[derive(Debug)]
-struct Said {
+struct LoggedText {
     text: String,
     /// The time from which on it is logged again.
     next: Instant,
@@ -49,19 +49,19 @@ impl Repeated {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Said>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<LoggedText>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Counts a message at `now`. If it is to be logged, returns the number of messages before it that
 /// were only counted.
-fn count(all: &mut Vec<Said>, text: &str, now: Instant) -> Option<u64> {
+fn count(all: &mut Vec<LoggedText>, text: &str, now: Instant) -> Option<u64> {
     let Some(said) = all.iter_mut().find(|said| said.text == text) else {
         if all.len() == TEXTS {
             all.remove(0);
         }
-        all.push(Said { text: text.to_owned(), next: now + FIRST, pause: FIRST, more: 0 });
+        all.push(LoggedText { text: text.to_owned(), next: now + FIRST, pause: FIRST, more: 0 });
         return Some(0);
     };
     if now < said.next {

@@ -95,7 +95,7 @@ impl Limit {
 
 /// The action that follows from a turn or a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Action {
+pub(crate) enum DriverAction {
     /// Nothing.
     None,
     /// Set the alarm.
@@ -156,7 +156,7 @@ impl Schedule {
 
     /// Schedules the next turn as one ends, with `work` as the next work. Returns the action that
     /// causes it.
-    pub(crate) fn end(&mut self, now: Instant, work: Option<Work>, blocked: bool) -> Action {
+    pub(crate) fn end(&mut self, now: Instant, work: Option<Work>, blocked: bool) -> DriverAction {
         self.blocked = blocked;
         self.burst = None;
         self.next = work.map(|work| {
@@ -171,7 +171,7 @@ impl Schedule {
     }
 
     /// Reschedules the next turn after a call between turns, since which `work` is the next work.
-    pub(crate) fn advance(&mut self, now: Instant, work: Work) -> Action {
+    pub(crate) fn advance(&mut self, now: Instant, work: Work) -> DriverAction {
         // A call that makes nothing due now is like any other wake-up. Deliveries become due by
         // themselves.
         match work.due <= now && !work.is_delivery {
@@ -181,22 +181,22 @@ impl Schedule {
     }
 
     /// Decides who sends what a call has made due.
-    fn advance_call(&mut self, now: Instant) -> Action {
+    fn advance_call(&mut self, now: Instant) -> DriverAction {
         let call = self.bursts.note_call(now);
         let is_due = self.next.is_some_and(|next| next <= now);
         match call {
-            _ if self.blocked => Action::None,
+            _ if self.blocked => DriverAction::None,
             _ if self.calls.on_grid => {
                 let action = self.bring_forward(now, self.calls.ready.max(now));
-                if action == Action::Wake {
+                if action == DriverAction::Wake {
                     self.calls.count(now);
                 }
                 action
             }
-            Call::EndsBatch => Action::Send,
+            Call::EndsBatch => DriverAction::Send,
             Call::Single if !is_due && self.calls.ready <= now => {
                 self.calls.count(now);
-                Action::Send
+                DriverAction::Send
             }
             Call::Single | Call::OwnThread => self.bring_forward(now, self.calls.ready.max(now)),
             Call::InBurst => self.collect(now, self.calls.ready.max(now + BURST)),
@@ -204,19 +204,19 @@ impl Schedule {
     }
 
     /// Lets the next turn be at `due`, if it is not before.
-    fn bring_forward(&mut self, now: Instant, due: Instant) -> Action {
+    fn bring_forward(&mut self, now: Instant, due: Instant) -> DriverAction {
         let is_before = |turn: Option<Instant>| turn.is_some_and(|turn| turn <= due);
         if self.blocked || is_before(self.next) || is_before(self.burst) {
-            return Action::None;
+            return DriverAction::None;
         }
         self.next = Some(due);
         self.wake_at(now, due)
     }
 
     /// Lets a turn at `due` send the messages of a burst that are not sent before.
-    fn collect(&mut self, now: Instant, due: Instant) -> Action {
+    fn collect(&mut self, now: Instant, due: Instant) -> DriverAction {
         if self.burst.is_some() || self.next.is_some_and(|next| next <= due) {
-            return Action::None;
+            return DriverAction::None;
         }
         self.burst = Some(due);
         self.wake_at(now, due)
@@ -224,7 +224,7 @@ impl Schedule {
 
     /// Reschedules the next turn after the calling thread has taken out all that was due. `work` is
     /// the next work.
-    pub(crate) fn sent(&mut self, now: Instant, work: Option<Work>) -> Action {
+    pub(crate) fn sent(&mut self, now: Instant, work: Option<Work>) -> DriverAction {
         self.burst = None;
         let turn = work.map(|work| self.turn_for(work));
         self.next = self.next.into_iter().chain(turn).min();
@@ -238,12 +238,12 @@ impl Schedule {
     }
 
     /// Causes a turn now, since something happened that must not wait.
-    pub(crate) fn hurry(&mut self, now: Instant) -> Action {
+    pub(crate) fn hurry(&mut self, now: Instant) -> DriverAction {
         if self.next.is_some_and(|next| next <= now) {
-            return Action::None;
+            return DriverAction::None;
         }
         self.next = Some(now);
-        Action::Wake
+        DriverAction::Wake
     }
 
     /// Whether the alarm can remain at `alarm` although the next turn is at `next`. An alarm that
@@ -254,18 +254,18 @@ impl Schedule {
         now < alarm && (alarm == next || alarm < next && is_far)
     }
 
-    fn wake_for_next(&mut self, now: Instant) -> Action {
-        self.next.map_or(Action::None, |next| self.wake_at(now, next))
+    fn wake_for_next(&mut self, now: Instant) -> DriverAction {
+        self.next.map_or(DriverAction::None, |next| self.wake_at(now, next))
     }
 
-    fn wake_at(&mut self, now: Instant, next: Instant) -> Action {
+    fn wake_at(&mut self, now: Instant, next: Instant) -> DriverAction {
         if next <= now {
-            Action::Wake
+            DriverAction::Wake
         } else if self.alarm.is_some_and(|alarm| self.serves(now, alarm, next)) {
-            Action::None
+            DriverAction::None
         } else {
             self.alarm = Some(next);
-            Action::SetAlarm(next)
+            DriverAction::SetAlarm(next)
         }
     }
 }
@@ -296,7 +296,7 @@ mod tests {
         Instant::from_micros(1_000_000 + micros)
     }
 
-    fn end(schedule: &mut Schedule, now: Instant, due: Instant) -> Action {
+    fn end(schedule: &mut Schedule, now: Instant, due: Instant) -> DriverAction {
         schedule.begin(now);
         schedule.end(now, work(due), false)
     }
@@ -306,7 +306,7 @@ mod tests {
         Some(Work { due, is_delivery: false })
     }
 
-    fn advance(schedule: &mut Schedule, now: Instant, due: Instant) -> Action {
+    fn advance(schedule: &mut Schedule, now: Instant, due: Instant) -> DriverAction {
         schedule.advance(now, Work { due, is_delivery: false })
     }
 
@@ -315,9 +315,12 @@ mod tests {
         let mut schedule = Schedule::default();
         for ms in 0..100 {
             let due = micros(1_000 * ms + 10);
-            assert_eq!(end(&mut schedule, micros(1_000 * ms), due), Action::SetAlarm(due));
+            assert_eq!(end(&mut schedule, micros(1_000 * ms), due), DriverAction::SetAlarm(due));
             let due = micros(1_000 * ms + 20);
-            assert_eq!(end(&mut schedule, micros(1_000 * ms + 10), due), Action::SetAlarm(due));
+            assert_eq!(
+                end(&mut schedule, micros(1_000 * ms + 10), due),
+                DriverAction::SetAlarm(due)
+            );
         }
     }
 
@@ -325,20 +328,29 @@ mod tests {
     fn a_distant_alarm_is_not_set_again_for_each_delay() {
         let mut schedule = Schedule::default();
         let keepalive = |ms| micros(1_000 * ms + 1_000_000);
-        assert_eq!(end(&mut schedule, micros(0), keepalive(0)), Action::SetAlarm(keepalive(0)));
+        assert_eq!(
+            end(&mut schedule, micros(0), keepalive(0)),
+            DriverAction::SetAlarm(keepalive(0))
+        );
         for ms in 1..990 {
-            assert_eq!(end(&mut schedule, micros(1_000 * ms), keepalive(ms)), Action::None);
+            assert_eq!(end(&mut schedule, micros(1_000 * ms), keepalive(ms)), DriverAction::None);
         }
         let late = keepalive(0);
-        assert_eq!(end(&mut schedule, late, keepalive(998)), Action::SetAlarm(keepalive(998)));
+        assert_eq!(
+            end(&mut schedule, late, keepalive(998)),
+            DriverAction::SetAlarm(keepalive(998))
+        );
     }
 
     #[test]
     fn a_near_alarm_is_delayed_instead_of_going_off_too_early() {
         let mut schedule = Schedule::default();
-        assert_eq!(end(&mut schedule, micros(0), micros(900)), Action::SetAlarm(micros(900)));
-        assert_eq!(end(&mut schedule, micros(500), micros(900)), Action::None);
-        assert_eq!(end(&mut schedule, micros(600), micros(1_800)), Action::SetAlarm(micros(1_800)));
+        assert_eq!(end(&mut schedule, micros(0), micros(900)), DriverAction::SetAlarm(micros(900)));
+        assert_eq!(end(&mut schedule, micros(500), micros(900)), DriverAction::None);
+        assert_eq!(
+            end(&mut schedule, micros(600), micros(1_800)),
+            DriverAction::SetAlarm(micros(1_800))
+        );
     }
 
     #[test]
@@ -349,7 +361,7 @@ mod tests {
             turns += 1;
             // Something is due two microseconds after every turn.
             now = match end(&mut schedule, now, now + Duration::from_micros(2)) {
-                Action::SetAlarm(at) => at,
+                DriverAction::SetAlarm(at) => at,
                 other => panic!("{other:?} at {now}"),
             };
         }
@@ -366,22 +378,25 @@ mod tests {
         let due = micros(1_001);
         assert_eq!(
             schedule.end(micros(999), work(due), false),
-            Action::SetAlarm(micros(999) + WAKE_UP_GRAIN)
+            DriverAction::SetAlarm(micros(999) + WAKE_UP_GRAIN)
         );
     }
 
     #[test]
     fn a_call_wakes_a_sleeping_driver_once() {
         let mut schedule = Schedule::default();
-        assert_eq!(end(&mut schedule, micros(0), micros(50_000)), Action::SetAlarm(micros(50_000)));
-        assert_eq!(advance(&mut schedule, micros(10_000), micros(60_000)), Action::None);
+        assert_eq!(
+            end(&mut schedule, micros(0), micros(50_000)),
+            DriverAction::SetAlarm(micros(50_000))
+        );
+        assert_eq!(advance(&mut schedule, micros(10_000), micros(60_000)), DriverAction::None);
         assert_eq!(
             advance(&mut schedule, micros(10_000), micros(20_000)),
-            Action::SetAlarm(micros(20_000))
+            DriverAction::SetAlarm(micros(20_000))
         );
-        assert_eq!(advance(&mut schedule, micros(10_001), micros(9_000)), Action::Wake);
-        assert_eq!(advance(&mut schedule, micros(10_002), micros(9_000)), Action::None);
-        assert_eq!(schedule.hurry(micros(10_003)), Action::None);
+        assert_eq!(advance(&mut schedule, micros(10_001), micros(9_000)), DriverAction::Wake);
+        assert_eq!(advance(&mut schedule, micros(10_002), micros(9_000)), DriverAction::None);
+        assert_eq!(schedule.hurry(micros(10_003)), DriverAction::None);
     }
 
     #[test]
@@ -390,11 +405,11 @@ mod tests {
         for us in 0..10 {
             schedule.begin(micros(us));
         }
-        assert_eq!(schedule.end(micros(9), None, false), Action::None);
+        assert_eq!(schedule.end(micros(9), None, false), DriverAction::None);
         let ready = micros(9) + CALL_GRAIN;
-        assert_eq!(advance(&mut schedule, micros(10), micros(10)), Action::SetAlarm(ready));
-        assert_eq!(advance(&mut schedule, micros(11), micros(11)), Action::None);
-        assert_eq!(schedule.hurry(micros(12)), Action::Wake);
+        assert_eq!(advance(&mut schedule, micros(10), micros(10)), DriverAction::SetAlarm(ready));
+        assert_eq!(advance(&mut schedule, micros(11), micros(11)), DriverAction::None);
+        assert_eq!(schedule.hurry(micros(12)), DriverAction::Wake);
     }
 
     /// A turn of a driver with a thread of its own, after which nothing is due.
@@ -404,7 +419,7 @@ mod tests {
             schedule.end(now, None, false)
         };
         let action = thread::scope(|scope| scope.spawn(turn).join()).expect("no panic");
-        assert_eq!(action, Action::None);
+        assert_eq!(action, DriverAction::None);
     }
 
     #[test]
@@ -413,16 +428,16 @@ mod tests {
         turn_of_another_thread(&mut schedule, micros(0));
         for message in 1..10 {
             let now = micros(10_000 * message);
-            assert_eq!(advance(&mut schedule, now, now), Action::Send);
+            assert_eq!(advance(&mut schedule, now, now), DriverAction::Send);
         }
         for burst in 10..20 {
             let now = micros(10_000 * burst);
             let after = now + Duration::from_micros(50);
             let mut actions = Vec::new();
             (0..10).for_each(|_| actions.push(advance(&mut schedule, now, now)));
-            let alarms = actions.iter().filter(|&&action| action == Action::SetAlarm(after));
+            let alarms = actions.iter().filter(|&&action| action == DriverAction::SetAlarm(after));
             assert_eq!(alarms.count(), 1, "{actions:?}");
-            let sent = actions.iter().filter(|&&action| action == Action::Send).count();
+            let sent = actions.iter().filter(|&&action| action == DriverAction::Send).count();
             assert_eq!(sent, if burst == 10 { 3 } else { 0 });
             turn_of_another_thread(&mut schedule, after);
         }
@@ -435,17 +450,21 @@ mod tests {
         let (keepalive, ack) = (micros(1_000_000), micros(205_000));
         let burst = |schedule: &mut Schedule, now: Instant| {
             let calls = (0..100).map(|_| advance(schedule, now, now));
-            calls.filter(|action| *action != Action::None).collect::<Vec<_>>()
+            calls.filter(|action| *action != DriverAction::None).collect::<Vec<_>>()
         };
         burst(&mut schedule, micros(100_000));
         turn_of_another_thread(&mut schedule, micros(100_050));
         let now = micros(200_000);
-        assert_eq!(burst(&mut schedule, now)[1..], [Action::Send; 2]);
-        assert_eq!(schedule.sent(now, work(ack)), Action::SetAlarm(ack));
-        assert_eq!(schedule.sent(now, work(keepalive)), Action::None, "the ACK is still due");
+        assert_eq!(burst(&mut schedule, now)[1..], [DriverAction::Send; 2]);
+        assert_eq!(schedule.sent(now, work(ack)), DriverAction::SetAlarm(ack));
+        assert_eq!(schedule.sent(now, work(keepalive)), DriverAction::None, "the ACK is still due");
         let after = now + BURST;
-        assert_eq!(advance(&mut schedule, now, now), Action::SetAlarm(after), "the next burst");
-        assert_eq!(schedule.sent(now, work(keepalive)), Action::SetAlarm(ack));
+        assert_eq!(
+            advance(&mut schedule, now, now),
+            DriverAction::SetAlarm(after),
+            "the next burst"
+        );
+        assert_eq!(schedule.sent(now, work(keepalive)), DriverAction::SetAlarm(ack));
     }
 
     #[test]
@@ -460,10 +479,10 @@ mod tests {
                 turns += 1;
             }
             match advance(&mut schedule, now, now) {
-                Action::Send => sent += 1,
-                Action::SetAlarm(at) => turn = Some(at),
-                Action::None => assert_ne!(turn, None),
-                Action::Wake => panic!("the alarm suffices"),
+                DriverAction::Send => sent += 1,
+                DriverAction::SetAlarm(at) => turn = Some(at),
+                DriverAction::None => assert_ne!(turn, None),
+                DriverAction::Wake => panic!("the alarm suffices"),
             }
         }
         assert!((590..=600 + SAVED_TURNS).contains(&(sent + turns)), "{sent} and {turns}");
@@ -477,8 +496,8 @@ mod tests {
         }
         let delayed = micros(9) + WAKE_UP_GRAIN;
         let ended = schedule.end(micros(9), work(micros(30)), false);
-        assert_eq!(ended, Action::SetAlarm(delayed));
-        assert_eq!(advance(&mut schedule, micros(10), micros(30)), Action::None);
+        assert_eq!(ended, DriverAction::SetAlarm(delayed));
+        assert_eq!(advance(&mut schedule, micros(10), micros(30)), DriverAction::None);
     }
 
     #[test]
@@ -493,9 +512,11 @@ mod tests {
         (0..10).for_each(|us| {
             turn(us, us + 10);
         });
-        let Action::SetAlarm(group_ends) = turn(10, 20) else { panic!("the turn is not delayed") };
+        let DriverAction::SetAlarm(group_ends) = turn(10, 20) else {
+            panic!("the turn is not delayed")
+        };
         // The application takes messages after that of the 20th microsecond is due.
-        assert_eq!(schedule.advance(micros(30), delivery(20)), Action::None);
+        assert_eq!(schedule.advance(micros(30), delivery(20)), DriverAction::None);
         assert!(group_ends > micros(10) + CALL_GRAIN);
     }
 
@@ -505,14 +526,14 @@ mod tests {
         // 5,000 messages a second, each sent by a task that is awake.
         for message in 0..100 {
             let now = micros(200 * message);
-            assert_eq!(advance(&mut schedule, now, now), Action::Wake, "message {message}");
+            assert_eq!(advance(&mut schedule, now, now), DriverAction::Wake, "message {message}");
             schedule.begin(now);
-            assert_eq!(schedule.end(now, None, false), Action::None);
+            assert_eq!(schedule.end(now, None, false), DriverAction::None);
         }
         let (now, due) = (micros(20_000), micros(20_010));
         schedule.begin(now);
         let ended = schedule.end(now, work(due), false);
-        assert_eq!(ended, Action::SetAlarm(now + WAKE_UP_GRAIN));
+        assert_eq!(ended, DriverAction::SetAlarm(now + WAKE_UP_GRAIN));
     }
 
     #[test]
@@ -524,7 +545,7 @@ mod tests {
             turns += 1;
             let due = now + Duration::from_micros(300);
             now = match end(&mut schedule, now, due) {
-                Action::SetAlarm(at) => at,
+                DriverAction::SetAlarm(at) => at,
                 other => panic!("{other:?} at {now}"),
             };
             assert!(now - due < coalesce);
@@ -534,7 +555,7 @@ mod tests {
         // After a pause, a call is not delayed.
         schedule.begin(now);
         schedule.end(now, None, false);
-        assert_eq!(advance(&mut schedule, micros(200_000), micros(200_000)), Action::Wake);
+        assert_eq!(advance(&mut schedule, micros(200_000), micros(200_000)), DriverAction::Wake);
     }
 
     #[test]
@@ -544,11 +565,11 @@ mod tests {
             let now = micros(5_000 * tick + 30);
             schedule.begin(now);
             schedule.end(now, None, false);
-            assert_eq!(advance(&mut schedule, now, now), Action::Wake, "tick {tick}");
+            assert_eq!(advance(&mut schedule, now, now), DriverAction::Wake, "tick {tick}");
             schedule.begin(now);
             schedule.end(now, None, false);
             let next = micros(5_000 * tick + 5_000);
-            assert_eq!(advance(&mut schedule, now, now), Action::SetAlarm(next));
+            assert_eq!(advance(&mut schedule, now, now), DriverAction::SetAlarm(next));
             schedule.begin(next);
             schedule.end(next, None, false);
         }
@@ -559,7 +580,7 @@ mod tests {
         let mut schedule = Schedule::default();
         schedule.begin(micros(0));
         let retry = micros(0) + BLOCKED_GRAIN;
-        assert_eq!(schedule.end(micros(0), work(micros(0)), true), Action::SetAlarm(retry));
-        assert_eq!(advance(&mut schedule, micros(1), micros(1)), Action::None);
+        assert_eq!(schedule.end(micros(0), work(micros(0)), true), DriverAction::SetAlarm(retry));
+        assert_eq!(advance(&mut schedule, micros(1), micros(1)), DriverAction::None);
     }
 }

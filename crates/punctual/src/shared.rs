@@ -11,7 +11,7 @@ use punctual_units::Instant;
 
 use crate::machine::Machine;
 use crate::outbox::Outbox;
-use crate::schedule::Action;
+use crate::schedule::DriverAction;
 use crate::signals::Signals;
 use crate::state::State;
 use crate::statistics::PortStatistics;
@@ -96,7 +96,7 @@ impl Shared {
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| match state.next_work() {
             Some(work) => state.schedule.advance(now, work),
-            None => Action::None,
+            None => DriverAction::None,
         })
     }
 
@@ -108,7 +108,7 @@ impl Shared {
     fn call_and<R>(
         &self,
         call: impl FnOnce(&mut State, Instant) -> R,
-        then: impl FnOnce(&mut State, Instant) -> Action,
+        then: impl FnOnce(&mut State, Instant) -> DriverAction,
     ) -> R {
         let mut state = self.lock();
         // Read under the lock, so that the protocol's time never runs backwards.
@@ -116,7 +116,7 @@ impl Shared {
         state.has_reached(now);
         let result = call(&mut state, now);
         match then(&mut state, now) {
-            Action::Send => self.send(state, now),
+            DriverAction::Send => self.send(state, now),
             action => self.act(state, action),
         }
         result
@@ -149,14 +149,14 @@ impl Shared {
     }
 
     /// Does what causes the driver's next turn, and releases the lock.
-    fn act(&self, state: MutexGuard<'_, State>, action: Action) {
+    fn act(&self, state: MutexGuard<'_, State>, action: DriverAction) {
         let driver = match action {
-            Action::None | Action::Send => None,
-            Action::SetAlarm(at) => {
+            DriverAction::None | DriverAction::Send => None,
+            DriverAction::SetAlarm(at) => {
                 self.alarm.set(at);
                 None
             }
-            Action::Wake => state.driver.clone(),
+            DriverAction::Wake => state.driver.clone(),
         };
         drop(state);
         if let Some(driver) = driver {

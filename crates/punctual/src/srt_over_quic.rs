@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use punctual_proto::{Endpoint, Event, PathId, WakeUp};
-use punctual_quic::{ClientTls, ConnectionInfo, ServerTls, SrtEndpoint, SrtEvent, TransportConfig};
+use punctual_quic::{ClientTls, QuicInfo, ServerTls, SrtEndpoint, SrtEvent, TransportConfig};
 use punctual_units::Instant;
 
 use crate::error::Error;
@@ -37,19 +37,19 @@ pub(crate) struct QuicMachine {
 /// The last state of the QUIC connections that have ended lately: an SRT connection can be asked
 /// for its statistics after its end, too.
 #[derive(Debug, Default)]
-struct EndedPaths(VecDeque<(PathId, ConnectionInfo)>);
+struct EndedPaths(VecDeque<(PathId, QuicInfo)>);
 
 impl EndedPaths {
     const MOST: usize = 64;
 
-    fn add(&mut self, path: PathId, info: ConnectionInfo) {
+    fn add(&mut self, path: PathId, info: QuicInfo) {
         if self.0.len() == Self::MOST {
             self.0.pop_front();
         }
         self.0.push_back((path, info));
     }
 
-    fn get(&self, path: PathId) -> Option<ConnectionInfo> {
+    fn get(&self, path: PathId) -> Option<QuicInfo> {
         let found = self.0.iter().find(|(ended, _)| *ended == path);
         found.map(|(_, info)| info.clone())
     }
@@ -58,10 +58,10 @@ impl EndedPaths {
 impl QuicMachine {
     /// A machine with this SRT endpoint; `seed` is from the system's source of randomness.
     pub(crate) fn new(endpoint: Endpoint, config: Arc<QuicConfig>, seed: [u8; 32]) -> Self {
-        let mut quic = punctual_quic::EndpointConfig::new(seed, epoch());
+        let mut quic = punctual_quic::QuicEndpointConfig::new(seed, epoch());
         quic.transport = config.transport;
         Self {
-            srt: SrtEndpoint::new(punctual_quic::Endpoint::new(quic), endpoint),
+            srt: SrtEndpoint::new(punctual_quic::QuicEndpoint::new(quic), endpoint),
             config,
             ended: EndedPaths::default(),
         }
@@ -97,7 +97,7 @@ impl QuicMachine {
     }
 
     /// The state and statistics of the QUIC connection of a path.
-    pub(crate) fn info(&mut self, path: PathId) -> Option<ConnectionInfo> {
+    pub(crate) fn info(&mut self, path: PathId) -> Option<QuicInfo> {
         match self.srt.carrier(path) {
             Some(id) => self.srt.quic().info(id),
             None => self.ended.get(path),
@@ -123,7 +123,7 @@ impl QuicMachine {
         buffer: &mut Vec<u8>,
     ) -> Option<Batch> {
         let transmit = self.srt.poll_transmit(now, max_segments, buffer)?;
-        let punctual_quic::Transmit { remote, size, segment_size, .. } = transmit;
+        let punctual_quic::QuicTransmit { remote, size, segment_size, .. } = transmit;
         Some(Batch { remote, size, segment_size })
     }
 

@@ -18,7 +18,7 @@ use crate::outbox::Outbox;
 use crate::schedule::{Schedule, Work};
 use crate::shared::{Handle, Shared};
 use crate::signals::Signals;
-use crate::waiting_caller::{Callers, WaitingCaller};
+use crate::waiting_caller::{CallerHandler, WaitingCaller};
 
 /// The address of a peer whose path has ended before its event was handled.
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// The number of [`Handle`]s.
     pub(crate) handles: usize,
     /// The listener, while there is one.
-    callers: Option<Arc<dyn Callers>>,
+    callers: Option<Arc<dyn CallerHandler>>,
     /// The listener's options for accepted connections.
     listening: Option<Config>,
     /// Orphaned connections that have ended and are to be released.
@@ -195,7 +195,7 @@ impl State {
     pub(crate) fn listen(
         &mut self,
         config: Config,
-        callers: Arc<dyn Callers>,
+        callers: Arc<dyn CallerHandler>,
     ) -> Result<(), Error> {
         self.machine.listen(Some(config.clone()))?;
         self.listening = Some(config);

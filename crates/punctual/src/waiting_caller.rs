@@ -15,7 +15,7 @@ use crate::signals::GroupSignals;
 use crate::state::Phase;
 
 /// The listener of a port, which hears of its callers.
-pub(crate) trait Callers: Debug + Send + Sync {
+pub(crate) trait CallerHandler: Debug + Send + Sync {
     /// A caller waits for an answer.
     fn came(&self, caller: WaitingCaller);
 

@@ -6,13 +6,13 @@ use punctual_units::Instant;
 
 /// Measures the rate from the acknowledgements of a path.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DeliveryRate {
+pub(crate) struct PathDeliveryRate {
     /// Bytes acknowledged so far.
     delivered: u64,
     /// The latest sample's point.
-    latest: Option<Point>,
+    latest: Option<DeliveryPoint>,
     /// The point from which the next peak counts.
-    peak_from: Option<Point>,
+    peak_from: Option<DeliveryPoint>,
     rate: u64,
     peak: u64,
     /// Bytes that had been delivered when the newest packet of the latest sample was sent.
@@ -24,7 +24,7 @@ pub(crate) struct DeliveryRate {
 
 /// A point of the measurement: so much was delivered at that time, by a packet sent at that time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Point {
+pub(crate) struct DeliveryPoint {
     delivered: u64,
     at: Instant,
     sent: Instant,
@@ -32,16 +32,16 @@ pub(crate) struct Point {
 
 /// The state when a packet was sent, which the packet keeps.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stamp {
-    point: Point,
+pub(crate) struct DeliverySnapshot {
+    point: DeliveryPoint,
     is_limited: bool,
 }
 
-impl DeliveryRate {
+impl PathDeliveryRate {
     /// For a packet that is sent now.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> DeliverySnapshot {
         let point = self.latest.unwrap_or_default();
-        Stamp { point, is_limited: self.limited_until > 0 }
+        DeliverySnapshot { point, is_limited: self.limited_until > 0 }
     }
 
     /// The application has nothing to send, so samples until now say little about the path.
@@ -55,13 +55,13 @@ impl DeliveryRate {
     }
 
     /// Takes a sample with the newest packet that an acknowledgement covers.
-    pub(crate) fn sample(&mut self, now: Instant, sent: Instant, stamp: Stamp) {
+    pub(crate) fn sample(&mut self, now: Instant, sent: Instant, stamp: DeliverySnapshot) {
         self.sample_rate(now, sent, stamp);
         self.sample_peak(now, sent);
     }
 
-    fn sample_rate(&mut self, now: Instant, sent: Instant, stamp: Stamp) {
-        let here = Point { delivered: self.delivered, at: now, sent };
+    fn sample_rate(&mut self, now: Instant, sent: Instant, stamp: DeliverySnapshot) {
+        let here = DeliveryPoint { delivered: self.delivered, at: now, sent };
         let Some(latest) = self.latest else {
             self.latest = Some(here);
             return;
@@ -82,7 +82,7 @@ impl DeliveryRate {
     }
 
     fn sample_peak(&mut self, now: Instant, sent: Instant) {
-        let here = Point { delivered: self.delivered, at: now, sent };
+        let here = DeliveryPoint { delivered: self.delivered, at: now, sent };
         match self.peak_from {
             Some(from) if sent < from.sent => {}
             Some(from) => {
@@ -124,7 +124,7 @@ impl DeliveryRate {
 
 /// The rate between two points, over the longer of the times in which the data was sent and
 /// acknowledged; `None` if that is too short to measure.
-fn rate(from: Point, to: Point) -> Option<u64> {
+fn rate(from: DeliveryPoint, to: DeliveryPoint) -> Option<u64> {
     let acknowledged = to.at.saturating_since(from.at);
     if acknowledged <= LEAST_INTERVAL {
         return None;
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_rate_is_the_bytes_over_the_longer_of_both_times() {
-        let mut rate = DeliveryRate::default();
+        let mut rate = PathDeliveryRate::default();
         rate.acknowledged(1_000);
-        rate.sample(ms(100), ms(0), Stamp::default());
+        rate.sample(ms(100), ms(0), DeliverySnapshot::default());
         let stamp = rate.stamp();
         rate.acknowledged(5_000);
         // 5000 bytes, acknowledged in 50 ms but sent in 100 ms.
@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn a_sample_that_the_application_limits_counts_only_if_it_is_greater() {
-        let mut rate = DeliveryRate::default();
+        let mut rate = PathDeliveryRate::default();
         rate.acknowledged(1_000);
-        rate.sample(ms(100), ms(0), Stamp::default());
+        rate.sample(ms(100), ms(0), DeliverySnapshot::default());
         let free = rate.stamp();
         rate.limited();
         let limited = rate.stamp();
@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn the_peak_is_the_greatest_rate_between_two_acknowledgements() {
-        let mut rate = DeliveryRate::default();
+        let mut rate = PathDeliveryRate::default();
         for (at, bytes) in [(100, 1_000), (110, 2_000), (120, 4_000), (190, 1_000)] {
             rate.acknowledged(bytes);
-            rate.sample(ms(at), ms(at - 100), Stamp::default());
+            rate.sample(ms(at), ms(at - 100), DeliverySnapshot::default());
         }
         assert_eq!(rate.peak(), 400_000);
     }

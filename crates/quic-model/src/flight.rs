@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use punctual_units::Instant;
 
-use crate::delivery_rate::Stamp;
+use crate::delivery_rate::DeliverySnapshot;
 
 /// A packet that was sent and asks for an acknowledgement.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct SentPacket {
     pub(crate) kind: Kind,
     /// The bytes of the stream in it.
     pub(crate) stream: Vec<Range<u64>>,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: DeliverySnapshot,
     pub(crate) state: State,
     /// Whether a probe has repeated its bytes while it was in flight.
     pub(crate) is_repeated: bool,
@@ -154,7 +154,7 @@ mod tests {
                 sent: Instant::from_millis(number),
                 kind: Kind::Ordinary,
                 stream: vec![number * 10..number * 10 + 10],
-                stamp: Stamp::default(),
+                stamp: DeliverySnapshot::default(),
                 state: State::InFlight,
                 is_repeated: false,
             });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use crate::flight::{Flight, SentPacket};
-use crate::timing::Timing;
+use crate::timing::PathTiming;
 
 /// How a sender finds lost packets.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) struct Detector {
 
 /// The verdict on the packets in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum LossVerdict {
     /// This packet is lost, and later ones may be.
     Lost(u64),
     /// This packet is lost by timeout. A packet is to be sent before the next verdict.
@@ -61,7 +61,7 @@ impl Detector {
         Self { detection, timeouts: 0, latest_timeout: Instant::ORIGIN, due: None }
     }
 
-    /// When the next verdict is due, after the verdict was [`Verdict::Nothing`].
+    /// When the next verdict is due, after the verdict was [`LossVerdict::Nothing`].
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -90,7 +90,12 @@ impl Detector {
     }
 
     /// The next verdict.
-    pub(crate) fn check(&mut self, now: Instant, flight: &mut Flight, timing: &Timing) -> Verdict {
+    pub(crate) fn check(
+        &mut self,
+        now: Instant,
+        flight: &mut Flight,
+        timing: &PathTiming,
+    ) -> LossVerdict {
         self.due = None;
         match self.detection {
             LossDetection::Rfc9002 => self.check_rfc9002(now, flight, timing),
@@ -98,9 +103,14 @@ impl Detector {
         }
     }
 
-    fn check_rfc9002(&mut self, now: Instant, flight: &mut Flight, timing: &Timing) -> Verdict {
+    fn check_rfc9002(
+        &mut self,
+        now: Instant,
+        flight: &mut Flight,
+        timing: &PathTiming,
+    ) -> LossVerdict {
         if flight.oldest().is_none() {
-            return Verdict::Nothing;
+            return LossVerdict::Nothing;
         }
         if let Some(highest) = flight.highest() {
             let longest = timing.estimate().smoothed.max(timing.latest());
@@ -108,31 +118,36 @@ impl Detector {
             for packet in flight.in_flight().take_while(|it| it.number < highest.number) {
                 if packet.number + PACKET_THRESHOLD <= highest.number || now >= packet.sent + delay
                 {
-                    return Verdict::Lost(packet.number);
+                    return LossVerdict::Lost(packet.number);
                 }
                 let due = packet.sent + delay;
                 self.due = Some(self.due.map_or(due, |before| before.min(due)));
             }
         }
         if self.due.is_some() {
-            return Verdict::Nothing;
+            return LossVerdict::Nothing;
         }
-        let Some(newest) = flight.newest() else { return Verdict::Nothing };
+        let Some(newest) = flight.newest() else { return LossVerdict::Nothing };
         let from = newest.sent.max(self.latest_timeout);
         let due = from + timing.timeout() * (1 << self.timeouts.min(MOST_DOUBLINGS));
         if now < due {
             self.due = Some(due);
-            return Verdict::Nothing;
+            return LossVerdict::Nothing;
         }
         self.timeouts += 1;
         self.latest_timeout = now;
-        Verdict::ProbeTimeout
+        LossVerdict::ProbeTimeout
     }
 
-    fn check_picoquic(&mut self, now: Instant, flight: &mut Flight, timing: &Timing) -> Verdict {
+    fn check_picoquic(
+        &mut self,
+        now: Instant,
+        flight: &mut Flight,
+        timing: &PathTiming,
+    ) -> LossVerdict {
         let highest = flight.highest();
         let newest = flight.newest().map(|it| it.sent);
-        let Some(packet) = flight.oldest() else { return Verdict::Nothing };
+        let Some(packet) = flight.oldest() else { return LossVerdict::Nothing };
         let later = highest.filter(|highest| highest.number > packet.number);
         let (due, by_timeout) = match later {
             Some(highest) if highest.number >= packet.number + PACKET_THRESHOLD => (now, false),
@@ -147,17 +162,17 @@ impl Detector {
         };
         if now < due {
             self.due = Some(due);
-            return Verdict::Nothing;
+            return LossVerdict::Nothing;
         }
         let (number, sent) = (packet.number, packet.sent);
         if !by_timeout {
-            return Verdict::Lost(number);
+            return LossVerdict::Lost(number);
         }
         if sent > self.latest_timeout {
             self.timeouts += 1;
             self.latest_timeout = now;
         }
-        Verdict::LostByTimeout(number)
+        LossVerdict::LostByTimeout(number)
     }
 
     /// When a packet is overdue, and whether that is a probe timeout.
@@ -187,7 +202,7 @@ mod tests {
     use punctual_rtt::{BuiltInRtt, TimerRule};
 
     use super::*;
-    use crate::delivery_rate::Stamp;
+    use crate::delivery_rate::DeliverySnapshot;
     use crate::flight::{Kind, State};
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -197,7 +212,7 @@ mod tests {
     }
 
     /// Packets sent 10 ms apart over a path of 100 ms: the timer is 100 + 4 × 50 + 10 ms.
-    fn state(packets: u64) -> (Flight, Timing) {
+    fn state(packets: u64) -> (Flight, PathTiming) {
         let mut flight = Flight::default();
         for number in 0..packets {
             flight.sent(SentPacket {
@@ -206,13 +221,13 @@ mod tests {
                 sent: at(1_000 + number * 10),
                 kind: Kind::Ordinary,
                 stream: Vec::new(),
-                stamp: Stamp::default(),
+                stamp: DeliverySnapshot::default(),
                 state: State::InFlight,
                 is_repeated: false,
             });
         }
         let rule = TimerRule::FourVariances;
-        let mut timing = Timing::new(BuiltInRtt::Rfc9002, rule, MS(10), MS(333));
+        let mut timing = PathTiming::new(BuiltInRtt::Rfc9002, rule, MS(10), MS(333));
         timing.acknowledged(at(900), 0, at(800), MS(0));
         assert_eq!(timing.timeout(), MS(310));
         (flight, timing)
@@ -225,7 +240,7 @@ mod tests {
             let mut detector = Detector::new(detection);
             // So early that it is lost by no time: it was sent 31 ms ago.
             flight.acknowledge(at(1_031), 3);
-            assert_eq!(detector.check(at(1_031), &mut flight, &timing), Verdict::Lost(0));
+            assert_eq!(detector.check(at(1_031), &mut flight, &timing), LossVerdict::Lost(0));
         }
     }
 
@@ -234,9 +249,9 @@ mod tests {
         let (mut flight, timing) = state(2);
         let mut detector = Detector::new(LossDetection::Rfc9002);
         flight.acknowledge(at(1_110), 1);
-        assert_eq!(detector.check(at(1_110), &mut flight, &timing), Verdict::Nothing);
+        assert_eq!(detector.check(at(1_110), &mut flight, &timing), LossVerdict::Nothing);
         assert_eq!(detector.due(), Some(at(1_000) + Duration::from_micros(112_500)));
-        assert_eq!(detector.check(at(1_113), &mut flight, &timing), Verdict::Lost(0));
+        assert_eq!(detector.check(at(1_113), &mut flight, &timing), LossVerdict::Lost(0));
     }
 
     #[test]
@@ -244,20 +259,20 @@ mod tests {
         let (mut flight, timing) = state(2);
         let mut detector = Detector::new(LossDetection::Picoquic2023);
         flight.acknowledge(at(1_110), 1);
-        assert_eq!(detector.check(at(1_110), &mut flight, &timing), Verdict::Nothing);
+        assert_eq!(detector.check(at(1_110), &mut flight, &timing), LossVerdict::Nothing);
         // 1110 + 5 + 10 - 10.
         assert_eq!(detector.due(), Some(at(1_115)));
-        assert_eq!(detector.check(at(1_115), &mut flight, &timing), Verdict::Lost(0));
+        assert_eq!(detector.check(at(1_115), &mut flight, &timing), LossVerdict::Lost(0));
     }
 
     #[test]
     fn a_probe_timeout_doubles_and_loses_nothing() {
         let (mut flight, timing) = state(3);
         let mut detector = Detector::new(LossDetection::Rfc9002);
-        assert_eq!(detector.check(at(1_100), &mut flight, &timing), Verdict::Nothing);
+        assert_eq!(detector.check(at(1_100), &mut flight, &timing), LossVerdict::Nothing);
         assert_eq!(detector.due(), Some(at(1_330)));
-        assert_eq!(detector.check(at(1_330), &mut flight, &timing), Verdict::ProbeTimeout);
-        assert_eq!(detector.check(at(1_330), &mut flight, &timing), Verdict::Nothing);
+        assert_eq!(detector.check(at(1_330), &mut flight, &timing), LossVerdict::ProbeTimeout);
+        assert_eq!(detector.check(at(1_330), &mut flight, &timing), LossVerdict::Nothing);
         assert_eq!(detector.due(), Some(at(1_330 + 620)));
         detector.acknowledged();
         assert_eq!(detector.timeouts(), 0);
@@ -267,12 +282,12 @@ mod tests {
     fn a_timeout_of_picoquic_loses_one_packet_and_doubles() {
         let (mut flight, timing) = state(3);
         let mut detector = Detector::new(LossDetection::Picoquic2023);
-        assert_eq!(detector.check(at(1_200), &mut flight, &timing), Verdict::Nothing);
+        assert_eq!(detector.check(at(1_200), &mut flight, &timing), LossVerdict::Nothing);
         assert_eq!(detector.due(), Some(at(1_330)), "310 ms after the newest");
-        assert_eq!(detector.check(at(1_330), &mut flight, &timing), Verdict::LostByTimeout(0));
+        assert_eq!(detector.check(at(1_330), &mut flight, &timing), LossVerdict::LostByTimeout(0));
         flight.lose(0);
         assert_eq!(detector.timeouts(), 1);
-        assert_eq!(detector.check(at(1_330), &mut flight, &timing), Verdict::Nothing);
+        assert_eq!(detector.check(at(1_330), &mut flight, &timing), LossVerdict::Nothing);
         // 620 ms after the newest come before 1240 ms after packet 1.
         assert_eq!(detector.due(), Some(at(1_640)));
     }
@@ -289,7 +304,7 @@ mod tests {
             sent: at(2_000),
             ..flight.packet(0).expect("it was sent").clone()
         });
-        assert_eq!(detector.check(at(2_239), &mut flight, &timing), Verdict::Nothing);
-        assert_eq!(detector.check(at(2_240), &mut flight, &timing), Verdict::Lost(0));
+        assert_eq!(detector.check(at(2_239), &mut flight, &timing), LossVerdict::Nothing);
+        assert_eq!(detector.check(at(2_240), &mut flight, &timing), LossVerdict::Lost(0));
     }
 }

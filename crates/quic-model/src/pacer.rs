@@ -6,7 +6,7 @@ use punctual_units::Instant;
 
 /// How a congestion control wants packets paced.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Pacing {
+pub(crate) enum PacingRule {
     /// A window in a round trip, with bursts of a quarter of the window. In slow start on a long
     /// path it is a quarter faster and bursts are larger, so that the window can grow.
     Window { slow_start: bool },
@@ -29,7 +29,7 @@ pub(crate) struct Pacer {
 
 /// The properties of the path on which the pace depends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct PacedPath {
     /// Congestion window, bytes.
     pub(crate) window: u64,
     /// Bytes of a full packet.
@@ -39,7 +39,7 @@ pub(crate) struct Pace {
 
 impl Pacer {
     /// A full bucket at the pace of the first window.
-    pub(crate) fn new(pace: Pace) -> Self {
+    pub(crate) fn new(pace: PacedPath) -> Self {
         let mut pacer = Self {
             tokens: i64::MAX,
             capacity: 0,
@@ -47,24 +47,26 @@ impl Pacer {
             filled: Instant::ORIGIN,
             gathers: false,
         };
-        pacer.set(Pacing::Window { slow_start: true }, pace);
+        pacer.set(PacingRule::Window { slow_start: true }, pace);
         pacer
     }
 
     /// Goes on at another pace.
-    pub(crate) fn set(&mut self, pacing: Pacing, pace: Pace) {
-        let Pace { window, mtu, smoothed } = pace;
+    pub(crate) fn set(&mut self, pacing: PacingRule, pace: PacedPath) {
+        let PacedPath { window, mtu, smoothed } = pace;
         let seconds = smoothed.as_secs_f64();
         let (rate, burst) = match pacing {
-            Pacing::Rate { rate, burst } => (rate, burst),
+            PacingRule::Rate { rate, burst } => (rate, burst),
             // Few packets leave one by one, as acknowledgements come.
-            Pacing::Window { .. } if window < 8 * mtu || smoothed <= Duration::from_micros(1) => {
+            PacingRule::Window { .. }
+                if window < 8 * mtu || smoothed <= Duration::from_micros(1) =>
+            {
                 self.packet = 1;
                 self.capacity = nanos(smoothed.as_secs_f64()).max(self.packet);
                 self.tokens = self.tokens.min(self.capacity);
                 return;
             }
-            Pacing::Window { slow_start } => {
+            PacingRule::Window { slow_start } => {
                 let rate = as_f64(window) / seconds;
                 let burst = match window / 4 {
                     small if small < 2 * mtu => 2 * mtu,
@@ -162,14 +164,14 @@ mod tests {
         Instant::from_micros(micros)
     }
 
-    fn pace(window: u64) -> Pace {
-        Pace { window, mtu: 1_000, smoothed: Duration::from_millis(100) }
+    fn pace(window: u64) -> PacedPath {
+        PacedPath { window, mtu: 1_000, smoothed: Duration::from_millis(100) }
     }
 
     #[test]
     fn packets_leave_at_the_rate_after_a_burst() {
         let mut pacer = Pacer::new(pace(100_000));
-        pacer.set(Pacing::Rate { rate: 1e6, burst: 3_000 }, pace(100_000));
+        pacer.set(PacingRule::Rate { rate: 1e6, burst: 3_000 }, pace(100_000));
         let (mut now, mut sent) = (us(0), Vec::new());
         while sent.len() < 6 {
             match pacer.is_open(now) {
@@ -207,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_path_without_any_delay_is_not_paced() {
-        let pace = Pace { smoothed: Duration::ZERO, ..pace(100_000) };
+        let pace = PacedPath { smoothed: Duration::ZERO, ..pace(100_000) };
         let mut pacer = Pacer::new(pace);
         let mut now = us(0);
         for _ in 0..100 {
@@ -223,7 +225,7 @@ mod tests {
     #[test]
     fn a_gathered_train_waits_for_ten_packets_once() {
         let mut pacer = Pacer::new(pace(100_000));
-        pacer.set(Pacing::Rate { rate: 1e6, burst: 20_000 }, pace(100_000));
+        pacer.set(PacingRule::Rate { rate: 1e6, burst: 20_000 }, pace(100_000));
         while pacer.is_open(us(0)) {
             pacer.sent(us(0));
         }
@@ -235,7 +237,7 @@ mod tests {
     #[test]
     fn a_lost_packet_makes_the_next_one_wait() {
         let mut pacer = Pacer::new(pace(100_000));
-        pacer.set(Pacing::Rate { rate: 1e6, burst: 3_000 }, pace(100_000));
+        pacer.set(PacingRule::Rate { rate: 1e6, burst: 3_000 }, pace(100_000));
         pacer.lost();
         pacer.lost();
         pacer.lost();

@@ -13,7 +13,7 @@ pub(crate) struct Packet {
     /// Whether the receiver must acknowledge it (RFC 9002 section 2: ack-eliciting).
     pub(crate) ack_eliciting: bool,
     pub(crate) content: Content,
-    pub(crate) ack: Option<Ack>,
+    pub(crate) ack: Option<AckFrame>,
     /// How the sender wants acknowledgements from now on.
     pub(crate) ack_request: Option<AckRequest>,
     /// Whether it was damaged on the link; the receiver cannot decrypt it.
@@ -48,7 +48,7 @@ pub(crate) enum Step {
 
 /// An ACK frame (RFC 9000 section 19.3).
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Ack {
+pub(crate) struct AckFrame {
     /// The acknowledged numbers, from the highest range down.
     pub(crate) ranges: Vec<RangeInclusive<u64>>,
     /// How long the greatest number waited for this frame.

@@ -17,7 +17,7 @@ pub(crate) struct Pmtud {
 
 /// How urgent a probe is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Probe {
+pub(crate) struct ProbeUrgency {
     pub(crate) bytes: usize,
     /// Whether it goes before data, because it pays; otherwise it waits until nothing else is to be
     /// sent.
@@ -42,7 +42,7 @@ impl Pmtud {
 
     /// The probe to send next while `queued` bytes wait; `None` if one is under way or the search
     /// has ended.
-    pub(crate) fn next_probe(&self, queued: u64) -> Option<Probe> {
+    pub(crate) fn next_probe(&self, queued: u64) -> Option<ProbeUrgency> {
         if self.probe.is_some() {
             return None;
         }
@@ -56,7 +56,7 @@ impl Pmtud {
         let packets = |size: usize| queued / u64::try_from(size).unwrap_or(u64::MAX);
         let saved = packets(self.current) - packets(bytes);
         let is_urgent = saved * SAVED_PER_PACKET > u64::try_from(bytes).unwrap_or(u64::MAX);
-        Some(Probe { bytes, is_urgent })
+        Some(ProbeUrgency { bytes, is_urgent })
     }
 
     /// A probe was sent.
@@ -117,11 +117,14 @@ mod tests {
     #[test]
     fn the_greatest_size_is_probed_first_and_1400_after_its_loss() {
         let mut pmtud = Pmtud::new(1_252, 1_440);
-        assert_eq!(pmtud.next_probe(0), Some(Probe { bytes: 1_440, is_urgent: false }));
+        assert_eq!(pmtud.next_probe(0), Some(ProbeUrgency { bytes: 1_440, is_urgent: false }));
         pmtud.probed(1_440);
         assert_eq!(pmtud.next_probe(0), None, "one is under way");
         pmtud.probe_lost(1_440);
-        assert_eq!(pmtud.next_probe(1_000_000), Some(Probe { bytes: 1_400, is_urgent: true }));
+        assert_eq!(
+            pmtud.next_probe(1_000_000),
+            Some(ProbeUrgency { bytes: 1_400, is_urgent: true })
+        );
         pmtud.probed(1_400);
         pmtud.probe_lost(1_400);
         assert_eq!(pmtud.next_probe(1_000_000), None, "nothing is searched below 1400");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use crate::ack_policy::AckPolicy;
-use crate::packet::{Ack, Content, Packet};
+use crate::packet::{AckFrame, Content, Packet};
 use crate::ranges::Ranges;
 
 /// The receiver of the stream.
@@ -16,7 +16,7 @@ pub(crate) struct Receiver {
     /// Packets that one acknowledgement covers, and its greatest delay.
     packets: u64,
     delay: Duration,
-    due: Due,
+    due: DueAck,
     /// When the packet with the greatest number came.
     greatest_came: Instant,
     duplicate_bytes: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Receiver {
 
 /// The acknowledgement that is due.
 #[derive(Clone, Copy, Debug, Default)]
-struct Due {
+struct DueAck {
     /// When the oldest packet came that waits for an acknowledgement.
     oldest: Option<Instant>,
     /// All numbers before this one were acknowledged, if they came.
@@ -42,7 +42,7 @@ impl Receiver {
             stream: Ranges::default(),
             packets,
             delay,
-            due: Due::default(),
+            due: DueAck::default(),
             greatest_came: Instant::ORIGIN,
             duplicate_bytes: 0,
             acks_sent: 0,
@@ -95,12 +95,12 @@ impl Receiver {
     }
 
     /// An acknowledgement of all that came, which another packet carries too.
-    pub(crate) fn ack(&mut self, now: Instant) -> Option<Ack> {
+    pub(crate) fn ack(&mut self, now: Instant) -> Option<AckFrame> {
         let greatest = self.numbers.greatest()?;
-        self.due = Due { oldest: None, from: greatest + 1, at_once: false };
+        self.due = DueAck { oldest: None, from: greatest + 1, at_once: false };
         let ranges = self.numbers.descending().take(ACK_RANGES);
         let ranges = ranges.map(|range| range.start..=range.end - 1).collect();
-        Some(Ack { ranges, delay: now.saturating_since(self.greatest_came) })
+        Some(AckFrame { ranges, delay: now.saturating_since(self.greatest_came) })
     }
 
     /// A packet of this end.
@@ -109,7 +109,7 @@ impl Receiver {
         bytes: usize,
         ack_eliciting: bool,
         content: Content,
-        ack: Option<Ack>,
+        ack: Option<AckFrame>,
     ) -> Packet {
         let number = self.next_number;
         self.next_number += 1;
@@ -173,10 +173,10 @@ mod tests {
         assert_eq!(receiver.poll(at(24)), None);
         receiver.receive(at(10), &packet(1));
         let ack = receiver.poll(at(10)).and_then(|packet| packet.ack).expect("two packets came");
-        assert_eq!(ack, Ack { ranges: vec![0..=1], delay: Duration::ZERO });
+        assert_eq!(ack, AckFrame { ranges: vec![0..=1], delay: Duration::ZERO });
         receiver.receive(at(20), &packet(2));
         let ack = receiver.poll(at(45)).and_then(|packet| packet.ack).expect("the delay is over");
-        assert_eq!(ack, Ack { ranges: vec![0..=2], delay: MS(25) });
+        assert_eq!(ack, AckFrame { ranges: vec![0..=2], delay: MS(25) });
         assert_eq!(receiver.timeout(), None);
     }
 

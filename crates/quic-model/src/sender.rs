@@ -8,15 +8,15 @@ use punctual_units::Instant;
 use crate::ack_policy::{AckPolicy, Demand};
 use crate::config::SenderConfig;
 use crate::congestion::{Cause, CongestionControl, PathView};
-use crate::delivery_rate::{DeliveryRate, Stamp};
+use crate::delivery_rate::{DeliverySnapshot, PathDeliveryRate};
 use crate::flight::{Flight, Kind, SentPacket, State, as_u64};
 use crate::journal::{Event, Journal, Sample};
-use crate::loss::{Detector, Verdict};
-use crate::pacer::{Pace, Pacer};
-use crate::packet::{Ack, AckRequest, Content, Packet, Step};
+use crate::loss::{Detector, LossVerdict};
+use crate::pacer::{PacedPath, Pacer};
+use crate::packet::{AckFrame, AckRequest, Content, Packet, Step};
 use crate::pmtud::Pmtud;
 use crate::stream::SendStream;
-use crate::timing::Timing;
+use crate::timing::PathTiming;
 
 /// The sender of the stream.
 #[derive(Debug)]
@@ -24,14 +24,14 @@ pub(crate) struct Sender {
     config: SenderConfig,
     flight: Flight,
     stream: SendStream,
-    timing: Timing,
+    timing: PathTiming,
     detector: Detector,
     pmtud: Pmtud,
     pacer: Pacer,
-    rate: DeliveryRate,
+    rate: PathDeliveryRate,
     control: Box<dyn CongestionControl>,
     acks: AckRequests,
-    limits: Limits,
+    limits: ApplicationLimits,
     /// Probes of a timeout that are to be sent in spite of the window.
     probes: u32,
     /// Whether the handshake is over, so that losses are congestion.
@@ -50,7 +50,7 @@ struct AckRequests {
 
 /// When the application, not the window, limited the sender.
 #[derive(Clone, Copy, Debug, Default)]
-struct Limits {
+struct ApplicationLimits {
     /// When there was nothing to send the last time.
     idle: Instant,
     /// When the newest acknowledged packet with data was sent.
@@ -60,11 +60,15 @@ struct Limits {
 impl Sender {
     pub(crate) fn new(config: SenderConfig) -> Self {
         let max_ack_delay = config.acks.max_delay();
-        let timing =
-            Timing::new(config.estimator, config.timer, max_ack_delay, config.initial_round_trip);
+        let timing = PathTiming::new(
+            config.estimator,
+            config.timer,
+            max_ack_delay,
+            config.initial_round_trip,
+        );
         let control = config.control.build();
         let pmtud = Pmtud::new(config.base_mtu, config.greatest_mtu);
-        let pace = Pace {
+        let pace = PacedPath {
             window: control.window(),
             mtu: as_u64(pmtud.current()),
             smoothed: config.initial_round_trip,
@@ -75,9 +79,9 @@ impl Sender {
             pacer: Pacer::new(pace),
             flight: Flight::default(),
             stream: SendStream::default(),
-            rate: DeliveryRate::default(),
+            rate: PathDeliveryRate::default(),
             acks: AckRequests { latest, is_wanted: false },
-            limits: Limits::default(),
+            limits: ApplicationLimits::default(),
             probes: 0,
             is_ready: false,
             paced_until: None,
@@ -139,8 +143,8 @@ impl Sender {
     }
 
     /// An acknowledgement came.
-    pub(crate) fn acknowledge(&mut self, now: Instant, ack: &Ack) {
-        let mut newest: Option<(u64, Instant, Stamp)> = None;
+    pub(crate) fn acknowledge(&mut self, now: Instant, ack: &AckFrame) {
+        let mut newest: Option<(u64, Instant, DeliverySnapshot)> = None;
         let mut measures = false;
         let largest = ack.ranges.first().map(|range| *range.end());
         for number in ack.ranges.iter().cloned().flat_map(Iterator::rev) {
@@ -322,8 +326,8 @@ impl Sender {
         let mut first_lost: Option<Instant> = None;
         while self.probes == 0 {
             match self.detector.check(now, &mut self.flight, &self.timing) {
-                Verdict::Nothing => return,
-                Verdict::Lost(number) => {
+                LossVerdict::Nothing => return,
+                LossVerdict::Lost(number) => {
                     let sent = self.flight.packet(number).map_or(now, |packet| packet.sent);
                     let first = *first_lost.get_or_insert(sent);
                     // RFC 9002 section 7.6: persistent congestion.
@@ -332,12 +336,12 @@ impl Sender {
                     let cause = if persists { Cause::Timeout } else { Cause::Acknowledgement };
                     self.lose(now, number, cause);
                 }
-                Verdict::LostByTimeout(number) => {
+                LossVerdict::LostByTimeout(number) => {
                     if self.lose(now, number, Cause::Timeout) {
                         self.timed_out(now);
                     }
                 }
-                Verdict::ProbeTimeout => self.timed_out(now),
+                LossVerdict::ProbeTimeout => self.timed_out(now),
             }
         }
     }
@@ -389,7 +393,7 @@ impl Sender {
         if !knew_path && self.control.knows_path() {
             self.journal.note(now, Event::SlowStartLeft);
         }
-        let pace = Pace {
+        let pace = PacedPath {
             window: self.control.window(),
             mtu: as_u64(self.pmtud.current()),
             smoothed: self.timing.estimate().smoothed,

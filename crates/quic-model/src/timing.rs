@@ -9,7 +9,7 @@ use punctual_units::Instant;
 
 /// The estimate of a path, and its timer.
 #[derive(Debug)]
-pub(crate) struct Timing {
+pub(crate) struct PathTiming {
     estimator: Box<dyn RttEstimator>,
     timer: RetransmissionTimer,
     /// The estimate before the first sample.
@@ -20,7 +20,7 @@ pub(crate) struct Timing {
     samples: u64,
 }
 
-impl Timing {
+impl PathTiming {
     /// `initial` is the smoothed round-trip time before the first sample.
     pub(crate) fn new(
         estimator: BuiltInRtt,
@@ -104,7 +104,7 @@ mod tests {
         let ms = Duration::from_millis;
         for estimator in BuiltInRtt::ALL {
             let rule = TimerRule::FourVariances;
-            let mut timing = Timing::new(estimator, rule, ms(10), ms(333));
+            let mut timing = PathTiming::new(estimator, rule, ms(10), ms(333));
             assert_eq!((timing.estimate().smoothed, timing.timeout()), (ms(333), ms(333)));
             for number in 1..=2 {
                 let sent = Instant::from_millis(number * 500);

@@ -9,7 +9,7 @@ use crate::congestion::CongestionControl;
 
 /// The options of an endpoint.
 #[derive(Clone, Debug)]
-pub struct EndpointConfig {
+pub struct QuicEndpointConfig {
     /// The seed of all random numbers, from the system's source of randomness: secret keys depend
     /// on it. In virtual time any number.
     pub seed: [u8; 32],
@@ -25,7 +25,7 @@ pub struct EndpointConfig {
     pub transport: TransportConfig,
 }
 
-impl EndpointConfig {
+impl QuicEndpointConfig {
     /// The defaults, with this seed and epoch.
     pub fn new(seed: [u8; 32], epoch: std::time::Instant) -> Self {
         Self {

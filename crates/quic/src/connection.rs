@@ -20,7 +20,7 @@ use crate::tls::{Fault, Protocol, TlsFailure, failure_of};
 
 /// The reason for which a QUIC connection ended.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum CloseReason {
+pub enum QuicCloseReason {
     /// This end closed it.
     #[error("closed by this end")]
     Local,
@@ -56,7 +56,7 @@ fn shown(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
-impl CloseReason {
+impl QuicCloseReason {
     /// The code `CONNECTION_REFUSED` (RFC 9000, section 20.1).
     const CONNECTION_REFUSED: u64 = 2;
 
@@ -85,7 +85,7 @@ impl CloseReason {
 
 /// The state of a connection and QUIC's own statistics.
 #[derive(Clone, Debug)]
-pub struct ConnectionInfo {
+pub struct QuicInfo {
     /// The peer's address.
     pub remote: SocketAddr,
     /// The protocol of the application; `None` before the handshake is complete.
@@ -115,7 +115,7 @@ pub struct ConnectionInfo {
 
 /// A change of a connection, for its endpoint.
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) enum ConnectionChange {
     /// The handshake is complete.
     Established(Protocol),
     /// Datagrams or messages have arrived.
@@ -124,7 +124,7 @@ pub(crate) enum Progress {
     LargestDatagram(usize),
     /// The peer is at another address.
     Moved(SocketAddr),
-    Closed(CloseReason),
+    Closed(QuicCloseReason),
 }
 
 #[derive(Debug)]
@@ -236,7 +236,7 @@ impl Connection {
     }
 
     /// Handles quinn's events. Returns the next change that the endpoint has to handle.
-    pub(crate) fn poll(&mut self) -> Option<Progress> {
+    pub(crate) fn poll(&mut self) -> Option<ConnectionChange> {
         while let Some(event) = self.quinn.poll() {
             match event {
                 quinn_proto::Event::Connected => {
@@ -244,16 +244,16 @@ impl Connection {
                     self.protocol = Some(protocol);
                     self.look_at_largest();
                     self.messages.open_streams(&mut self.quinn);
-                    return Some(Progress::Established(protocol));
+                    return Some(ConnectionChange::Established(protocol));
                 }
                 quinn_proto::Event::ConnectionLost { reason } => {
-                    let reason = CloseReason::new(&reason, self.fault.as_ref());
-                    return Some(Progress::Closed(reason));
+                    let reason = QuicCloseReason::new(&reason, self.fault.as_ref());
+                    return Some(ConnectionChange::Closed(reason));
                 }
-                quinn_proto::Event::DatagramReceived => return Some(Progress::Readable),
+                quinn_proto::Event::DatagramReceived => return Some(ConnectionChange::Readable),
                 quinn_proto::Event::Stream(event) => {
                     if self.handle_stream_event(&event) {
-                        return Some(Progress::Readable);
+                        return Some(ConnectionChange::Readable);
                     }
                 }
                 quinn_proto::Event::DatagramsUnblocked | quinn_proto::Event::HandshakeDataReady => {
@@ -262,10 +262,10 @@ impl Connection {
         }
         let remote = self.quinn.remote_address();
         if std::mem::replace(&mut self.remote, remote) != remote {
-            return Some(Progress::Moved(remote));
+            return Some(ConnectionChange::Moved(remote));
         }
         (self.is_established() && self.look_at_largest())
-            .then(|| Progress::LargestDatagram(self.largest_datagram.unwrap_or_default()))
+            .then(|| ConnectionChange::LargestDatagram(self.largest_datagram.unwrap_or_default()))
     }
 
     fn negotiated(&self) -> Option<Protocol> {
@@ -303,9 +303,9 @@ impl Connection {
         is_readable
     }
 
-    pub(crate) fn info(&self) -> ConnectionInfo {
+    pub(crate) fn info(&self) -> QuicInfo {
         let statistics = self.quinn.stats();
-        ConnectionInfo {
+        QuicInfo {
             remote: self.remote,
             protocol: self.protocol,
             largest_datagram: self.largest_datagram,
@@ -341,7 +341,7 @@ mod tests {
             ConnectionError::ConnectionClosed(by_quic),
             ConnectionError::ConnectionClosed(of_tls),
         ] {
-            let shown = CloseReason::new(&error, None).to_string();
+            let shown = QuicCloseReason::new(&error, None).to_string();
             assert!(!shown.contains(char::is_control), "{shown:?}");
             assert!(shown.contains("bye\\n2026"), "{shown:?}");
         }

@@ -15,9 +15,9 @@ use thiserror::Error;
 
 use crate::chance::Secrets;
 use crate::clock::Clock;
-use crate::config::{EndpointConfig, TransportConfig};
-use crate::connection::{CloseReason, Connection, ConnectionInfo, Progress};
-use crate::handshakes::{Handshakes, Verdict};
+use crate::config::{QuicEndpointConfig, TransportConfig};
+use crate::connection::{Connection, ConnectionChange, QuicCloseReason, QuicInfo};
+use crate::handshakes::{CallerDecision, QuicHandshakes};
 use crate::initials::Initials;
 use crate::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use crate::tls::{ClientTls, Fault, Protocol, ServerTls, TlsConfigError};
@@ -47,18 +47,18 @@ pub enum Event {
     /// Datagrams or messages can be read.
     Readable(ConnectionId),
     /// Datagrams of at most this many bytes fit the path from now on. Datagrams that are queued and
-    /// longer can be taken by [`take_oversized`](Endpoint::take_oversized).
+    /// longer can be taken by [`take_oversized`](QuicEndpoint::take_oversized).
     LargestDatagram(ConnectionId, usize),
     /// The peer has moved to another address.
     Moved(ConnectionId, SocketAddr),
     /// The connection has ended. Its ID is not valid any more.
-    Closed(ConnectionId, CloseReason),
+    Closed(ConnectionId, QuicCloseReason),
 }
 
 /// UDP datagrams to send: the last `size` bytes of the caller's buffer, cut into datagrams of
 /// `segment_size` bytes, the last one possibly shorter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Transmit {
+pub struct QuicTransmit {
     /// The destination.
     pub remote: SocketAddr,
     /// Bytes of all the datagrams together.
@@ -71,7 +71,7 @@ pub struct Transmit {
 
 /// A call that could not be begun.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum ConnectError {
+pub enum QuicConnectError {
     /// The address cannot be called.
     #[error("{0} cannot be called")]
     InvalidAddress(SocketAddr),
@@ -88,7 +88,7 @@ pub enum ConnectError {
 
 /// A datagram or a message that could not be sent.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum SendError {
+pub enum QuicSendError {
     /// There is no such connection, or it has ended.
     #[error("the connection has ended")]
     Closed,
@@ -108,15 +108,15 @@ pub enum SendError {
 /// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then sleep until
 /// [`poll_timeout`](Self::poll_timeout) or the next input. Instants never go back.
 #[derive(Debug)]
-pub struct Endpoint {
-    config: EndpointConfig,
+pub struct QuicEndpoint {
+    config: QuicEndpointConfig,
     quinn: quinn_proto::Endpoint,
     secrets: Secrets,
     clock: Clock,
     connections: BTreeMap<usize, Connection>,
     /// The limit on callers' first packets, while the endpoint listens.
     initials: Option<Initials>,
-    handshakes: Handshakes,
+    handshakes: QuicHandshakes,
     next_serial: u64,
     /// Connections that may have packets to send.
     ready: VecDeque<usize>,
@@ -127,9 +127,9 @@ pub struct Endpoint {
     scratch: Vec<u8>,
 }
 
-impl Endpoint {
+impl QuicEndpoint {
     /// An endpoint that neither listens nor calls yet.
-    pub fn new(config: EndpointConfig) -> Self {
+    pub fn new(config: QuicEndpointConfig) -> Self {
         let secrets = Secrets::new(config.seed);
         let ids = secrets.ids.clone();
         let mut quinn_config =
@@ -141,7 +141,7 @@ impl Endpoint {
             clock: Clock::new(config.epoch),
             secrets,
             initials: None,
-            handshakes: Handshakes::new(config.retry_above),
+            handshakes: QuicHandshakes::new(config.retry_above),
             config,
             connections: BTreeMap::new(),
             next_serial: 0,
@@ -200,7 +200,7 @@ impl Endpoint {
         name: &str,
         tls: &ClientTls,
         transport: &TransportConfig,
-    ) -> Result<ConnectionId, ConnectError> {
+    ) -> Result<ConnectionId, QuicConnectError> {
         let (crypto, fault) = tls.build()?;
         self.connect_with(now, remote, name, Arc::new(crypto), transport, Some(fault))
     }
@@ -217,7 +217,7 @@ impl Endpoint {
         remote: SocketAddr,
         tls: InsecureSimulatedClient,
         transport: &TransportConfig,
-    ) -> Result<ConnectionId, ConnectError> {
+    ) -> Result<ConnectionId, QuicConnectError> {
         self.connect_with(now, remote, "simulated", Arc::new(tls), transport, None)
     }
 
@@ -229,9 +229,9 @@ impl Endpoint {
         crypto: Arc<dyn crypto::ClientConfig>,
         transport: &TransportConfig,
         fault: Option<Fault>,
-    ) -> Result<ConnectionId, ConnectError> {
+    ) -> Result<ConnectionId, QuicConnectError> {
         if self.connections.len() >= self.config.max_connections {
-            return Err(ConnectError::TooManyConnections(self.config.max_connections));
+            return Err(QuicConnectError::TooManyConnections(self.config.max_connections));
         }
         let mut client = ClientConfig::new(crypto);
         let ids = self.secrets.ids.clone();
@@ -240,8 +240,8 @@ impl Endpoint {
         let at = self.clock.to_quinn(now);
         let (handle, quinn) =
             self.quinn.connect(at, client, remote, name).map_err(|error| match error {
-                QuinnConnectError::InvalidServerName(name) => ConnectError::InvalidName(name),
-                _ => ConnectError::InvalidAddress(remote),
+                QuinnConnectError::InvalidServerName(name) => QuicConnectError::InvalidName(name),
+                _ => QuicConnectError::InvalidAddress(remote),
             })?;
         Ok(self.insert(handle, quinn, transport, fault))
     }
@@ -300,14 +300,14 @@ impl Endpoint {
         }
         let is_proved = incoming.remote_address_validated();
         match self.handshakes.judge(now, remote, is_proved) {
-            Verdict::Begin => {}
-            Verdict::Prove => {
+            CallerDecision::Begin => {}
+            CallerDecision::Prove => {
                 if self.quinn.retry(incoming, &mut buffer).is_ok() {
                     self.reply(remote, buffer);
                 }
                 return;
             }
-            Verdict::Ignore => return self.quinn.ignore(incoming),
+            CallerDecision::Ignore => return self.quinn.ignore(incoming),
         }
         let proved = is_proved.then_some(remote);
         let at = self.clock.to_quinn(now);
@@ -334,7 +334,7 @@ impl Endpoint {
             self.timers.remove(&(at, handle));
         }
         self.quinn.handle_event(ConnectionHandle(handle), EndpointEvent::drained());
-        self.events.push_back(Event::Closed(connection.id, CloseReason::TimedOut));
+        self.events.push_back(Event::Closed(connection.id, QuicCloseReason::TimedOut));
     }
 
     fn reply(&mut self, remote: SocketAddr, datagram: Vec<u8>) {
@@ -382,11 +382,11 @@ impl Endpoint {
         now: Instant,
         max_segments: usize,
         buffer: &mut Vec<u8>,
-    ) -> Option<Transmit> {
+    ) -> Option<QuicTransmit> {
         if let Some((remote, datagram)) = self.replies.pop_front() {
             buffer.extend_from_slice(&datagram);
             let size = datagram.len();
-            return Some(Transmit { remote, size, segment_size: size, ecn: None });
+            return Some(QuicTransmit { remote, size, segment_size: size, ecn: None });
         }
         let at = self.clock.to_quinn(now);
         while let Some(&handle) = self.ready.front() {
@@ -400,7 +400,7 @@ impl Endpoint {
                 connection.quinn.poll_transmit(at, max_segments.max(1), &mut self.scratch)
             {
                 buffer.extend_from_slice(&self.scratch[..transmit.size]);
-                return Some(Transmit {
+                return Some(QuicTransmit {
                     remote: transmit.destination,
                     size: transmit.size,
                     segment_size: transmit.segment_size.unwrap_or(transmit.size),
@@ -419,10 +419,14 @@ impl Endpoint {
     /// # Errors
     ///
     /// The datagram is too long for the path, or the connection has ended.
-    pub fn send_datagram(&mut self, id: ConnectionId, datagram: Bytes) -> Result<(), SendError> {
+    pub fn send_datagram(
+        &mut self,
+        id: ConnectionId,
+        datagram: Bytes,
+    ) -> Result<(), QuicSendError> {
         let connection = self.get_open(id)?;
         if let Some(largest) = connection.largest_datagram().filter(|&it| it < datagram.len()) {
-            return Err(SendError::TooLong { size: datagram.len(), largest });
+            return Err(QuicSendError::TooLong { size: datagram.len(), largest });
         }
         connection.send_datagram(datagram);
         self.queue(id.handle);
@@ -441,11 +445,11 @@ impl Endpoint {
     ///
     /// The connection has ended, or the message is longer than
     /// [`max_message`](TransportConfig::max_message).
-    pub fn send_message(&mut self, id: ConnectionId, message: Bytes) -> Result<(), SendError> {
+    pub fn send_message(&mut self, id: ConnectionId, message: Bytes) -> Result<(), QuicSendError> {
         let largest = self.config.transport.max_message;
         let connection = self.get_open(id)?;
         if message.len() > largest {
-            return Err(SendError::TooLong { size: message.len(), largest });
+            return Err(QuicSendError::TooLong { size: message.len(), largest });
         }
         connection.send_message(message);
         self.settle(id.handle);
@@ -479,13 +483,13 @@ impl Endpoint {
             && !connection.quinn.is_closed()
         {
             connection.close(at, code, reason);
-            self.events.push_back(Event::Closed(id, CloseReason::Local));
+            self.events.push_back(Event::Closed(id, QuicCloseReason::Local));
             self.settle(id.handle);
         }
     }
 
     /// The state of a connection; `None` after its end.
-    pub fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
+    pub fn info(&self, id: ConnectionId) -> Option<QuicInfo> {
         self.get(id).map(Connection::info)
     }
 
@@ -508,9 +512,9 @@ impl Endpoint {
     }
 
     /// A connection that has not been closed.
-    fn get_open(&mut self, id: ConnectionId) -> Result<&mut Connection, SendError> {
+    fn get_open(&mut self, id: ConnectionId) -> Result<&mut Connection, QuicSendError> {
         let open = self.get_mut(id).filter(|connection| !connection.quinn.is_closed());
-        open.ok_or(SendError::Closed)
+        open.ok_or(QuicSendError::Closed)
     }
 
     /// Follows each change of a connection: exchanges quinn's events between endpoint and
@@ -525,16 +529,16 @@ impl Endpoint {
         let id = connection.id;
         while let Some(progress) = connection.poll() {
             match progress {
-                Progress::Established(_) => self.handshakes.completed(id.serial),
-                Progress::Closed(_) => self.handshakes.ended(id.serial),
+                ConnectionChange::Established(_) => self.handshakes.completed(id.serial),
+                ConnectionChange::Closed(_) => self.handshakes.ended(id.serial),
                 _ => {}
             }
             self.events.push_back(match progress {
-                Progress::Established(protocol) => Event::Established(id, protocol),
-                Progress::Readable => Event::Readable(id),
-                Progress::LargestDatagram(largest) => Event::LargestDatagram(id, largest),
-                Progress::Moved(remote) => Event::Moved(id, remote),
-                Progress::Closed(reason) => Event::Closed(id, reason),
+                ConnectionChange::Established(protocol) => Event::Established(id, protocol),
+                ConnectionChange::Readable => Event::Readable(id),
+                ConnectionChange::LargestDatagram(largest) => Event::LargestDatagram(id, largest),
+                ConnectionChange::Moved(remote) => Event::Moved(id, remote),
+                ConnectionChange::Closed(reason) => Event::Closed(id, reason),
             });
         }
         if connection.quinn.is_drained() {

@@ -21,7 +21,7 @@ const MOST_HOSTS: usize = 4_096;
 
 /// The decision on the first packet of a caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum CallerDecision {
     /// The handshake may begin.
     Begin,
     /// The caller has to prove its address by a Retry packet first, which takes no memory here.
@@ -36,20 +36,20 @@ pub(crate) enum Verdict {
 /// speak. So failed ones count too: many of either kind let every caller prove its address, and
 /// then many of one host are refused to this host.
 #[derive(Debug)]
-pub(crate) struct Handshakes {
+pub(crate) struct QuicHandshakes {
     /// Handshakes under way or failed within about a second from which on addresses are proved.
     prove_above: u32,
     /// The handshakes under way, by the serial number of the connection.
-    under_way: BTreeMap<u64, Handshake>,
+    under_way: BTreeMap<u64, QuicHandshake>,
     failures: Failures,
     /// Hosts that have proved their address.
-    hosts: BTreeMap<IpAddr, Host>,
+    hosts: BTreeMap<IpAddr, CallerHost>,
     /// When the latest caller came. Failures count as of this instant.
     now: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Handshake {
+struct QuicHandshake {
     handle: usize,
     deadline: Instant,
     /// The host, if it has proved its address.
@@ -57,12 +57,12 @@ struct Handshake {
 }
 
 #[derive(Debug, Default)]
-struct Host {
+struct CallerHost {
     under_way: u32,
     failures: Failures,
 }
 
-impl Handshakes {
+impl QuicHandshakes {
     /// Addresses are proved from this many handshakes on.
     pub(crate) fn new(prove_above: usize) -> Self {
         Self {
@@ -75,18 +75,25 @@ impl Handshakes {
     }
 
     /// Decides on the first packet of a caller.
-    pub(crate) fn judge(&mut self, now: Instant, remote: SocketAddr, is_proved: bool) -> Verdict {
+    pub(crate) fn judge(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        is_proved: bool,
+    ) -> CallerDecision {
         self.now = now;
         if is_proved {
-            let Some(host) = self.hosts.get_mut(&host_of(remote)) else { return Verdict::Begin };
+            let Some(host) = self.hosts.get_mut(&host_of(remote)) else {
+                return CallerDecision::Begin;
+            };
             let is_busy = host.under_way + host.failures.lately(now) >= MOST_OF_HOST;
-            return if is_busy { Verdict::Ignore } else { Verdict::Begin };
+            return if is_busy { CallerDecision::Ignore } else { CallerDecision::Begin };
         }
         let under_way = u32::try_from(self.under_way.len()).unwrap_or(u32::MAX);
         if under_way.saturating_add(self.failures.lately(now)) >= self.prove_above {
-            Verdict::Prove
+            CallerDecision::Prove
         } else {
-            Verdict::Begin
+            CallerDecision::Begin
         }
     }
 
@@ -103,7 +110,7 @@ impl Handshakes {
             self.host(host).under_way += 1;
         }
         let deadline = now + HANDSHAKE_TIMEOUT;
-        self.under_way.insert(serial, Handshake { handle, deadline, host });
+        self.under_way.insert(serial, QuicHandshake { handle, deadline, host });
         (self.under_way.len() > MOST).then(|| self.give_up_oldest()).flatten()
     }
 
@@ -136,12 +143,12 @@ impl Handshakes {
     }
 
     fn give_up_oldest(&mut self) -> Option<usize> {
-        let (&serial, &Handshake { handle, .. }) = self.under_way.first_key_value()?;
+        let (&serial, &QuicHandshake { handle, .. }) = self.under_way.first_key_value()?;
         self.ended(serial);
         Some(handle)
     }
 
-    fn leave(&mut self, serial: u64) -> Option<Handshake> {
+    fn leave(&mut self, serial: u64) -> Option<QuicHandshake> {
         let handshake = self.under_way.remove(&serial)?;
         if let Some(host) = handshake.host.and_then(|host| self.hosts.get_mut(&host)) {
             host.under_way = host.under_way.saturating_sub(1);
@@ -157,7 +164,7 @@ impl Handshakes {
         }
     }
 
-    fn host(&mut self, host: IpAddr) -> &mut Host {
+    fn host(&mut self, host: IpAddr) -> &mut CallerHost {
         let now = self.now;
         if self.hosts.len() >= MOST_HOSTS && !self.hosts.contains_key(&host) {
             self.hosts.retain(|_, host| host.under_way > 0 || host.failures.lately(now) > 0);
@@ -211,35 +218,35 @@ mod tests {
 
     #[test]
     fn failed_handshakes_let_callers_prove_their_addresses_for_a_second() {
-        let mut handshakes = Handshakes::new(64);
+        let mut handshakes = QuicHandshakes::new(64);
         for port in 0..64 {
-            assert_eq!(handshakes.judge(MS(1), caller(1, port), false), Verdict::Begin);
+            assert_eq!(handshakes.judge(MS(1), caller(1, port), false), CallerDecision::Begin);
             handshakes.refused(None);
         }
-        assert_eq!(handshakes.judge(MS(1), caller(2, 1), false), Verdict::Prove);
-        assert_eq!(handshakes.judge(MS(1), caller(2, 1), true), Verdict::Begin);
-        assert_eq!(handshakes.judge(MS(40), caller(2, 1), false), Verdict::Begin);
+        assert_eq!(handshakes.judge(MS(1), caller(2, 1), false), CallerDecision::Prove);
+        assert_eq!(handshakes.judge(MS(1), caller(2, 1), true), CallerDecision::Begin);
+        assert_eq!(handshakes.judge(MS(40), caller(2, 1), false), CallerDecision::Begin);
     }
 
     #[test]
     fn a_host_with_many_handshakes_or_failures_is_ignored_and_others_are_not() {
-        let mut handshakes = Handshakes::new(64);
+        let mut handshakes = QuicHandshakes::new(64);
         for serial in 0..64 {
             let begun = handshakes.begun(MS(1), serial, 7, Some(caller(1, 9)));
             assert_eq!(begun, None);
         }
-        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), Verdict::Ignore);
-        assert_eq!(handshakes.judge(MS(2), caller(2, 10), true), Verdict::Begin);
+        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), CallerDecision::Ignore);
+        assert_eq!(handshakes.judge(MS(2), caller(2, 10), true), CallerDecision::Begin);
         handshakes.completed(5);
-        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), Verdict::Begin);
+        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), CallerDecision::Begin);
         handshakes.ended(6);
         handshakes.refused(Some(caller(1, 10)));
-        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), Verdict::Ignore);
+        assert_eq!(handshakes.judge(MS(2), caller(1, 10), true), CallerDecision::Ignore);
     }
 
     #[test]
     fn handshakes_end_after_their_time_and_the_oldest_when_there_are_too_many() {
-        let mut handshakes = Handshakes::new(64);
+        let mut handshakes = QuicHandshakes::new(64);
         let most = MOST as u64;
         for (serial, handle) in (0..most).zip(0..) {
             assert_eq!(handshakes.begun(MS(serial), serial, handle, None), None);
@@ -254,7 +261,7 @@ mod tests {
 
     #[test]
     fn few_hosts_are_remembered() {
-        let mut handshakes = Handshakes::new(64);
+        let mut handshakes = QuicHandshakes::new(64);
         for host in 0..20_000u32 {
             let remote = SocketAddr::from((std::net::Ipv4Addr::from_bits(host), 9));
             handshakes.refused(Some(remote));

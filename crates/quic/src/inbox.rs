@@ -7,13 +7,13 @@ use bytes::Bytes;
 /// The messages that have arrived whole. While there are too many bytes of them, no more are read,
 /// so that QUIC's flow control holds the peer back.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct QuicInbox {
     messages: VecDeque<Bytes>,
     bytes: usize,
     limit: usize,
 }
 
-impl Inbox {
+impl QuicInbox {
     /// An empty inbox that is full from `limit` bytes on.
     pub(crate) const fn new(limit: usize) -> Self {
         Self { messages: VecDeque::new(), bytes: 0, limit }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn empty_messages_fill_an_inbox_too() {
-        let mut inbox = Inbox::new(1_000);
+        let mut inbox = QuicInbox::new(1_000);
         let mut count = 0;
         while !inbox.is_full() {
             inbox.push(Bytes::new());

@@ -1,10 +1,10 @@
 //! QUIC as a carriage, without sockets and without a clock: datagrams, messages on streams, and SRT
 //! packets in datagrams (draft-sharabayko-srt-over-quic-00), over [quinn-proto](quinn_proto).
 //!
-//! An [`Endpoint`] is one UDP port's worth of QUIC: UDP datagrams and the time in, UDP datagrams,
-//! events and the time of the next wake-up out. [`SrtEndpoint`] joins it with the SRT machine of
-//! `punctual-proto`: one SRT packet travels in one DATAGRAM frame, and several SRT connections may
-//! share a QUIC connection. SRT's own retransmission and timing work as over UDP.
+//! A [`QuicEndpoint`] is one UDP port's worth of QUIC: UDP datagrams and the time in, UDP
+//! datagrams, events and the time of the next wake-up out. [`SrtEndpoint`] joins it with the SRT
+//! machine of `punctual-proto`: one SRT packet travels in one DATAGRAM frame, and several SRT
+//! connections may share a QUIC connection. SRT's own retransmission and timing work as over UDP.
 //!
 //! A certificate is verified unless the application says otherwise ([`Trust`]). 0-RTT is off: an
 //! attacker could replay the first packets of a call.
@@ -29,9 +29,11 @@ pub mod tls;
 pub use quinn_proto::EcnCodepoint;
 pub use rustls::pki_types;
 
-pub use self::config::{EndpointConfig, TransportConfig};
+pub use self::config::{QuicEndpointConfig, TransportConfig};
 pub use self::congestion::CongestionControl;
-pub use self::connection::{CloseReason, ConnectionInfo};
-pub use self::endpoint::{ConnectError, ConnectionId, Endpoint, Event, SendError, Transmit};
+pub use self::connection::{QuicCloseReason, QuicInfo};
+pub use self::endpoint::{
+    ConnectionId, Event, QuicConnectError, QuicEndpoint, QuicSendError, QuicTransmit,
+};
 pub use self::srt::{SrtEndpoint, SrtEvent};
 pub use self::tls::{CertificateHash, ClientTls, Identity, Protocol, Renewal, ServerTls, Trust};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::inbox::Inbox;
+use crate::inbox::QuicInbox;
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     Connection, Dir, FinishError, ReadError, ReadableError, StreamId, VarInt, WriteError,
@@ -23,7 +23,7 @@ pub(crate) struct Messages {
     /// The rest of each message that is being written.
     sending: BTreeMap<StreamId, Bytes>,
     receiving: BTreeMap<StreamId, BytesMut>,
-    received: Inbox,
+    received: QuicInbox,
     /// Bytes of messages that are not complete.
     partial: usize,
     sent: u64,
@@ -38,7 +38,7 @@ impl Messages {
             waiting: VecDeque::new(),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
-            received: Inbox::new(limit),
+            received: QuicInbox::new(limit),
             partial: 0,
             sent: 0,
             longest,

@@ -9,10 +9,10 @@ use punctual_proto::{PathId, PathProperties, WakeUp};
 use punctual_units::Instant;
 
 use crate::config::TransportConfig;
-use crate::endpoint::{ConnectError, ConnectionId, Endpoint, Event, Transmit};
+use crate::endpoint::{ConnectionId, Event, QuicConnectError, QuicEndpoint, QuicTransmit};
 use crate::tls::simulated::InsecureSimulatedClient;
 use crate::tls::{ClientTls, Protocol};
-use crate::{CloseReason, EcnCodepoint};
+use crate::{EcnCodepoint, QuicCloseReason};
 
 /// Bytes of QUIC around the payload of a DATAGRAM frame: first byte, connection ID, packet number
 /// of two bytes, type and length of the frame, and the authentication tag.
@@ -42,7 +42,7 @@ pub enum SrtEvent {
 /// `poll_transmit`, `poll_event` and `handle_*` itself.
 #[derive(Debug)]
 pub struct SrtEndpoint {
-    quic: Endpoint,
+    quic: QuicEndpoint,
     srt: punctual_proto::Endpoint,
     carriers: BTreeMap<PathId, Carrier>,
     /// The carriers to be looked at, by the time, which is the same for all after it is set. One
@@ -68,7 +68,7 @@ struct Carrier {
 
 impl SrtEndpoint {
     /// Joins a QUIC endpoint and an SRT endpoint, which both have no connections yet.
-    pub const fn new(quic: Endpoint, srt: punctual_proto::Endpoint) -> Self {
+    pub const fn new(quic: QuicEndpoint, srt: punctual_proto::Endpoint) -> Self {
         Self {
             quic,
             srt,
@@ -90,12 +90,12 @@ impl SrtEndpoint {
     }
 
     /// The QUIC endpoint, for getters.
-    pub const fn as_quic(&self) -> &Endpoint {
+    pub const fn as_quic(&self) -> &QuicEndpoint {
         &self.quic
     }
 
     /// The QUIC endpoint, for listening, closing and statistics.
-    pub const fn quic(&mut self) -> &mut Endpoint {
+    pub const fn quic(&mut self) -> &mut QuicEndpoint {
         &mut self.quic
     }
 
@@ -118,7 +118,7 @@ impl SrtEndpoint {
         name: &str,
         tls: &ClientTls,
         transport: &TransportConfig,
-    ) -> Result<PathId, ConnectError> {
+    ) -> Result<PathId, QuicConnectError> {
         let id = self.quic.connect(now, remote, name, tls, transport)?;
         Ok(self.add(now, id, remote, transport.initial_mtu))
     }
@@ -135,7 +135,7 @@ impl SrtEndpoint {
         remote: SocketAddr,
         tls: InsecureSimulatedClient,
         transport: &TransportConfig,
-    ) -> Result<PathId, ConnectError> {
+    ) -> Result<PathId, QuicConnectError> {
         let id = self.quic.connect_insecure_simulated(now, remote, tls, transport)?;
         Ok(self.add(now, id, remote, transport.initial_mtu))
     }
@@ -219,7 +219,7 @@ impl SrtEndpoint {
         now: Instant,
         max_segments: usize,
         buffer: &mut Vec<u8>,
-    ) -> Option<Transmit> {
+    ) -> Option<QuicTransmit> {
         // New packets of SRT come first, so that QUIC's own frames travel with them.
         if self.is_drained {
             self.hand_srt_packets_over(now, max_segments);
@@ -329,7 +329,7 @@ impl SrtEndpoint {
         }
     }
 
-    fn handle_closed(&mut self, now: Instant, id: ConnectionId, reason: &CloseReason) {
+    fn handle_closed(&mut self, now: Instant, id: ConnectionId, reason: &QuicCloseReason) {
         let path = Self::path(id);
         self.carriers.remove(&path);
         self.srt.lose_path(now, path, &reason.to_string());

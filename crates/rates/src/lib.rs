@@ -2,9 +2,9 @@
 //!
 //! The simulator's TCP flows follow Linux, the model of QUIC follows picoquic, and a stream by
 //! delay competes with such flows. These parts are the same in all three: the curve of CUBIC
-//! ([`CubicCurve`]), the count of round trips ([`Rounds`]), the greatest rate of the latest round
-//! trips ([`Greatest`]), and the sign that the rate no longer grows ([`FullPipe`]). The controls
-//! themselves stay with the programs that they reproduce, whose rules differ.
+//! ([`CubicCurve`]), the count of round trips ([`RoundCounter`]), the greatest rate of the latest
+//! round trips ([`Greatest`]), and the sign that the rate no longer grows ([`FullPipe`]). The
+//! controls themselves stay with the programs that they reproduce, whose rules differ.
 //!
 //! ```
 //! use punctual_rates::CubicCurve;
@@ -25,4 +25,4 @@ mod rounds;
 pub use self::cubic::{CUBIC_DECREASE, CubicCurve, reno_growth};
 pub use self::full_pipe::FullPipe;
 pub use self::greatest::Greatest;
-pub use self::rounds::Rounds;
+pub use self::rounds::RoundCounter;

@@ -2,13 +2,13 @@
 
 /// Counts round trips: one has passed when a packet is acknowledged that was sent after it began.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rounds {
+pub struct RoundCounter {
     /// The bytes that had been delivered when the round trip began.
     begun_at: u64,
     count: u64,
 }
 
-impl Rounds {
+impl RoundCounter {
     /// A packet was acknowledged: `delivered_before` bytes had been delivered when it was sent, and
     /// `delivered` have now. Returns whether a round trip begins with it.
     pub fn acknowledged(&mut self, delivered_before: u64, delivered: u64) -> bool {
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_lasts_until_a_packet_sent_in_it_is_acknowledged() {
-        let mut rounds = Rounds::default();
+        let mut rounds = RoundCounter::default();
         let begins = [(0, 10), (9, 20), (10, 30), (29, 40)]
             .map(|(before, delivered)| rounds.acknowledged(before, delivered));
         assert_eq!((begins, rounds.count()), ([true, false, true, false], 2));

@@ -27,7 +27,7 @@ mod sender;
 mod spool;
 
 pub use memory::MemorySpool;
-pub use peer::Peer;
+pub use peer::ResumePeer;
 pub use receiver::{Beginning, Receiver};
 pub use record::{Record, RecordError};
 pub use secret::{Nonce, Proof, StreamSecret};

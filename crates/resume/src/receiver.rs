@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use punctual_proto::{Frame, FrameReader};
 
-use crate::peer::Peer;
+use crate::peer::ResumePeer;
 use crate::record::Record;
 use crate::secret::{Nonce, Nonces, Proof, StreamSecret};
 use crate::sender::ResumeError;
@@ -15,11 +15,11 @@ use crate::sender::ResumeError;
 /// wants to be told how many of them are [written](Self::written).
 ///
 /// While a stream has not ended, only its sender goes on with it, which proves that it is the one.
-/// Another stream may begin then only from a [chosen](Peer::Chosen) peer.
+/// Another stream may begin then only from a [chosen](ResumePeer::Chosen) peer.
 #[derive(Debug, Default)]
 pub struct Receiver {
     /// The stream of the last message.
-    stream: Option<Place>,
+    stream: Option<StreamPlace>,
     /// Bytes handed over.
     taken: u64,
     /// Those of them that are written.
@@ -29,7 +29,7 @@ pub struct Receiver {
 
 /// The place of a stream among the bytes that are handed over.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StreamPlace {
     secret: StreamSecret,
     /// The offset of a byte of the stream.
     offset: u64,
@@ -58,7 +58,7 @@ enum Stage {
     #[default]
     Closed,
     /// The sender's claim is awaited.
-    Hello { nonce: Nonce, peer: Peer },
+    Hello { nonce: Nonce, peer: ResumePeer },
     /// The beginning of a new stream is awaited.
     New,
     /// The continuation of the stream is awaited.
@@ -88,18 +88,18 @@ impl Receiver {
     /// A receiver that has the bytes of `stream` before `offset` already, for example in a file
     /// that an earlier process has written.
     pub fn resuming(stream: StreamSecret, offset: u64) -> Self {
-        let place = Place { secret: stream, offset, taken: 0, len: None };
+        let place = StreamPlace { secret: stream, offset, taken: 0, len: None };
         Self { stream: Some(place), ..Self::default() }
     }
 
     /// The same, where `offset` is the end of the stream: another one may begin.
     pub fn after(stream: StreamSecret, offset: u64) -> Self {
-        let place = Place { secret: stream, offset, taken: 0, len: Some(offset) };
+        let place = StreamPlace { secret: stream, offset, taken: 0, len: Some(offset) };
         Self { stream: Some(place), ..Self::default() }
     }
 
     /// A connection to `peer` is established. `nonce` is random, and new for each connection.
-    pub fn connected(&mut self, nonce: Nonce, peer: Peer) {
+    pub fn connected(&mut self, nonce: Nonce, peer: ResumePeer) {
         let (stage, unsent) = (Stage::Hello { nonce, peer }, Some(Record::Hello { nonce }));
         self.link = Link { stage, unsent, ..Link::default() };
     }
@@ -179,7 +179,7 @@ impl Receiver {
             {
                 let (stream, missing) = (place.secret, offset - place.offset_at(self.taken));
                 if missing > 0 {
-                    *place = Place { secret: stream, offset, taken: self.taken, len: None };
+                    *place = StreamPlace { secret: stream, offset, taken: self.taken, len: None };
                 }
                 self.link.stage = Stage::Begun;
                 let (taken, is_known, unfinished) = (self.taken, true, None);
@@ -197,14 +197,19 @@ impl Receiver {
     }
 
     /// Answers the claim of a sender.
-    fn answer(&mut self, nonces: Nonces, proof: &Proof, peer: Peer) -> Result<(), ResumeError> {
+    fn answer(
+        &mut self,
+        nonces: Nonces,
+        proof: &Proof,
+        peer: ResumePeer,
+    ) -> Result<(), ResumeError> {
         let known = self.stream.filter(|place| nonces.is_sender_proof(place.secret, proof));
         let (stage, answer) = if let Some(place) = known {
             let (written, next) = (self.written_offset(&place), place.offset_at(self.taken));
             self.link.confirmed = Some(written);
             let proof = nonces.receiver_proof(place.secret, written, next);
             (Stage::Resume, Record::Resume { proof, written, next })
-        } else if peer == Peer::Chosen || !self.is_unfinished() {
+        } else if peer == ResumePeer::Chosen || !self.is_unfinished() {
             (Stage::New, Record::New)
         } else {
             (Stage::Closed, Record::Refuse)
@@ -217,7 +222,7 @@ impl Receiver {
         let left = self.stream.filter(|place| place.len.is_none());
         let unfinished = left.map(|place| place.offset_at(self.taken));
         let (stream, taken) = (secret, self.taken);
-        self.stream = Some(Place { secret, offset, taken, len: None });
+        self.stream = Some(StreamPlace { secret, offset, taken, len: None });
         Beginning { stream, offset, taken, is_known: false, missing: 0, unfinished }
     }
 
@@ -234,7 +239,7 @@ impl Receiver {
     }
 
     /// Tells how much of the stream is written, and its end, if that was not told yet.
-    fn confirm(&mut self, place: &Place, bytes: &mut BytesMut) {
+    fn confirm(&mut self, place: &StreamPlace, bytes: &mut BytesMut) {
         let written = self.written_offset(place);
         if self.link.confirmed.replace(written) != Some(written) {
             Record::Written { offset: written }.write(bytes);
@@ -248,12 +253,12 @@ impl Receiver {
     }
 
     /// The offset before which all bytes of the stream are written.
-    fn written_offset(&self, place: &Place) -> u64 {
+    fn written_offset(&self, place: &StreamPlace) -> u64 {
         place.offset_at(self.written.max(place.taken))
     }
 }
 
-impl Place {
+impl StreamPlace {
     /// The offset of the byte before which this number of bytes was handed over.
     const fn offset_at(&self, taken: u64) -> u64 {
         self.offset + (taken - self.taken)
@@ -287,7 +292,7 @@ mod tests {
     }
 
     /// The claim of the sender of `stream`, over a new connection; returns the answer.
-    fn claim(receiver: &mut Receiver, stream: StreamSecret, peer: Peer) -> Record {
+    fn claim(receiver: &mut Receiver, stream: StreamSecret, peer: ResumePeer) -> Record {
         receiver.connected(NONCES.receiver, peer);
         assert_eq!(told(receiver), [hello()]);
         let claim = Record::Claim { nonce: NONCES.sender, proof: NONCES.sender_proof(stream) };
@@ -302,7 +307,7 @@ mod tests {
 
     /// Begins `stream` over a new connection.
     fn begin(receiver: &mut Receiver, stream: StreamSecret, offset: u64) -> Beginning {
-        assert_eq!(claim(receiver, stream, Peer::Chosen), Record::New);
+        assert_eq!(claim(receiver, stream, ResumePeer::Chosen), Record::New);
         take(receiver, Record::Begin { stream, offset }).unwrap().unwrap()
     }
 
@@ -311,7 +316,7 @@ mod tests {
         let [written, next] = at;
         let proof = NONCES.receiver_proof(stream, written, next);
         let resume = Record::Resume { proof, written, next };
-        assert_eq!(claim(receiver, stream, Peer::Anybody), resume);
+        assert_eq!(claim(receiver, stream, ResumePeer::Anybody), resume);
         take(receiver, Record::GoOn { offset: to }).unwrap().unwrap()
     }
 
@@ -414,13 +419,13 @@ mod tests {
         let mut receiver = Receiver::default();
         begin(&mut receiver, stream(1), 0);
         give(&mut receiver, b"one");
-        assert_eq!(claim(&mut receiver, stream(2), Peer::Anybody), Record::Refuse);
+        assert_eq!(claim(&mut receiver, stream(2), ResumePeer::Anybody), Record::Refuse);
         assert!(take(&mut receiver, Record::Begin { stream: stream(2), offset: 0 }).is_err());
         // The true sender's claim of another connection, and the receiver's own kind of proof.
         let old = Nonces { receiver: [9; 16], ..NONCES }.sender_proof(stream(1));
         let of_receiver = NONCES.receiver_proof(stream(1), 0, 3);
         for proof in [old, of_receiver] {
-            receiver.connected(NONCES.receiver, Peer::Anybody);
+            receiver.connected(NONCES.receiver, ResumePeer::Anybody);
             assert_eq!(told(&mut receiver), [hello()]);
             let claim = Record::Claim { nonce: NONCES.sender, proof };
             assert!(matches!(take(&mut receiver, claim), Err(ResumeError::OtherSender)));
@@ -430,9 +435,9 @@ mod tests {
         assert_eq!((beginning.taken, beginning.missing), (3, 0), "the true one goes on");
         // After the end, anybody may begin.
         take(&mut receiver, Record::End { len: 3 }).unwrap();
-        assert_eq!(claim(&mut receiver, stream(2), Peer::Anybody), Record::New);
+        assert_eq!(claim(&mut receiver, stream(2), ResumePeer::Anybody), Record::New);
         let mut later = Receiver::after(stream(1), 3);
-        assert_eq!(claim(&mut later, stream(2), Peer::Anybody), Record::New);
+        assert_eq!(claim(&mut later, stream(2), ResumePeer::Anybody), Record::New);
     }
 
     #[test]
@@ -440,13 +445,13 @@ mod tests {
         let mut receiver = Receiver::default();
         let mut bytes = BytesMut::new();
         write_frame(b"one", &mut bytes).unwrap();
-        receiver.connected(NONCES.receiver, Peer::Chosen);
+        receiver.connected(NONCES.receiver, ResumePeer::Chosen);
         let early = receiver.receive(&bytes, &mut Vec::new());
         assert!(matches!(early, Err(ResumeError::NotBegun)));
         let claim = Record::Claim { nonce: [4; 16], proof: NONCES.sender_proof(stream(1)) };
         let going_on = Record::GoOn { offset: 10 };
         let beginning = Record::Begin { stream: stream(1), offset: 10 };
-        receiver.connected(NONCES.receiver, Peer::Chosen);
+        receiver.connected(NONCES.receiver, ResumePeer::Chosen);
         for record in [claim, beginning, going_on] {
             let refused = take(&mut receiver, record);
             assert!(matches!(refused, Err(ResumeError::OutOfTurn(_))), "{record:?}");
@@ -456,7 +461,7 @@ mod tests {
             let refused = take(&mut receiver, record);
             assert!(matches!(refused, Err(ResumeError::OutOfTurn(_))), "{record:?}");
         }
-        self::claim(&mut receiver, stream(1), Peer::Anybody);
+        self::claim(&mut receiver, stream(1), ResumePeer::Anybody);
         for record in [beginning, Record::GoOn { offset: 9 }] {
             let refused = take(&mut receiver, record);
             assert!(matches!(refused, Err(ResumeError::OutOfTurn(_))), "bytes would come twice");

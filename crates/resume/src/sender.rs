@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use punctual_proto::{Frame, FrameError, FrameReader, write_frame};
 use thiserror::Error;
 
-use crate::peer::Peer;
+use crate::peer::ResumePeer;
 use crate::record::{Record, RecordError};
 use crate::secret::{Nonce, Nonces, Proof, StreamSecret};
 use crate::spool::{Kept, Spool, SpoolError};
@@ -13,7 +13,7 @@ use crate::spool::{Kept, Spool, SpoolError};
 /// over one connection after the other.
 ///
 /// When a receiver has confirmed the beginning, only this one gets the rest, and proves that it is
-/// the one. A [chosen](Peer::Chosen) peer may also begin anew with all that is kept.
+/// the one. A [chosen](ResumePeer::Chosen) peer may also begin anew with all that is kept.
 #[derive(Debug)]
 pub struct Sender<S> {
     stream: StreamSecret,
@@ -66,7 +66,7 @@ enum Link {
 struct Greeting {
     frames: FrameReader,
     nonce: Nonce,
-    peer: Peer,
+    peer: ResumePeer,
     /// The receiver's nonce, once it is here.
     receiver: Option<Nonce>,
     has_claimed: bool,
@@ -190,9 +190,9 @@ impl<S: Spool> Sender<S> {
     ///
     /// The peer cannot resume a stream, another one began to receive it, and anybody may have
     /// called.
-    pub fn connected(&mut self, format: PeerFormat, peer: Peer) -> Result<(), ResumeError> {
+    pub fn connected(&mut self, format: PeerFormat, peer: ResumePeer) -> Result<(), ResumeError> {
         let next = self.kept().first;
-        let is_others = peer == Peer::Anybody && self.spool.has_begun();
+        let is_others = peer == ResumePeer::Anybody && self.spool.has_begun();
         self.link = match format {
             PeerFormat::Resumable(nonce) => {
                 let (frames, receiver) = (FrameReader::default(), None);
@@ -265,7 +265,7 @@ impl<S: Spool> Sender<S> {
                 self.go_on(nonces, &proof, written, next).map(Some)
             }
             (Link::Greeting(Greeting { peer, has_claimed: true, .. }), Record::New) => {
-                if *peer == Peer::Anybody && self.spool.has_begun() {
+                if *peer == ResumePeer::Anybody && self.spool.has_begun() {
                     return Err(self.refuse());
                 }
                 let offset = self.kept().first;
@@ -417,7 +417,7 @@ mod tests {
     const NONCES: Nonces = Nonces { receiver: [3; 16], sender: [4; 16] };
 
     /// A new connection to a peer that has said hello, and has the sender's claim.
-    fn greet(sender: &mut Sender<MemorySpool>, peer: Peer) {
+    fn greet(sender: &mut Sender<MemorySpool>, peer: ResumePeer) {
         sender.connected(PeerFormat::Resumable(NONCES.sender), peer).unwrap();
         assert!(frames(sender).is_empty() && sender.is_waiting());
         let hello = frame_of(Record::Hello { nonce: NONCES.receiver });
@@ -433,7 +433,7 @@ mod tests {
     }
 
     /// Begins with a receiver that knows nothing, and confirms the beginning.
-    fn begin(sender: &mut Sender<MemorySpool>, peer: Peer) -> Resumption {
+    fn begin(sender: &mut Sender<MemorySpool>, peer: ResumePeer) -> Resumption {
         greet(sender, peer);
         let resumption = sender.receive(&frame_of(Record::New)).unwrap().unwrap();
         assert!(!sender.is_waiting());
@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn nothing_is_sent_before_the_receiver_told_its_position() {
         let mut sender = sender(&["one"]);
-        let resumption = begin(&mut sender, Peer::Anybody);
+        let resumption = begin(&mut sender, ResumePeer::Anybody);
         assert_eq!(resumption, Resumption { is_known: false, offset: 0, missing: 0 });
         assert_eq!(frames(&mut sender), [beginning(0), message("one")]);
     }
@@ -475,14 +475,14 @@ mod tests {
     #[test]
     fn a_stream_goes_on_at_the_byte_that_the_receiver_wants() {
         let mut sender = sender(&["one", "two", "three"]);
-        greet(&mut sender, Peer::Anybody);
+        greet(&mut sender, ResumePeer::Anybody);
         let resumption = sender.receive(&resume(3, 8)).unwrap();
         assert_eq!(resumption, Some(Resumption { is_known: true, offset: 8, missing: 0 }));
         assert_eq!(sender.kept(), Kept { first: 3, end: 11 }, "the rest is not written yet");
         let going_on = control(Record::GoOn { offset: 8 });
         assert_eq!(frames(&mut sender), [going_on, message("ree")]);
         sender.disconnected();
-        begin(&mut sender, Peer::Chosen);
+        begin(&mut sender, ResumePeer::Chosen);
         assert_eq!(frames(&mut sender), [beginning(3), message("two"), message("three")]);
         assert_eq!(sender.sent(), Sent { messages: 3, bytes: 11 });
     }
@@ -490,9 +490,9 @@ mod tests {
     #[test]
     fn bytes_that_nobody_has_any_more_are_told() {
         let mut sender = sender(&["one", "two"]);
-        greet(&mut sender, Peer::Anybody);
+        greet(&mut sender, ResumePeer::Anybody);
         sender.receive(&resume(4, 4)).unwrap();
-        greet(&mut sender, Peer::Anybody);
+        greet(&mut sender, ResumePeer::Anybody);
         let resumption = sender.receive(&resume(1, 1)).unwrap();
         assert_eq!(resumption, Some(Resumption { is_known: true, offset: 4, missing: 3 }));
     }
@@ -500,7 +500,7 @@ mod tests {
     #[test]
     fn messages_are_kept_until_they_are_confirmed() {
         let mut sender = sender(&["one", "two"]);
-        begin(&mut sender, Peer::Anybody);
+        begin(&mut sender, ResumePeer::Anybody);
         frames(&mut sender);
         written(&mut sender, 0);
         assert_eq!(sender.kept().first, 0);
@@ -514,8 +514,8 @@ mod tests {
     fn a_stranger_gets_nothing_of_a_stream_that_another_receiver_has_begun() {
         let mut sender = sender(&["one", "two"]);
         // Nobody has confirmed the beginning yet, so that it may be lost with its connection.
-        begin(&mut sender, Peer::Anybody);
-        begin(&mut sender, Peer::Anybody);
+        begin(&mut sender, ResumePeer::Anybody);
+        begin(&mut sender, ResumePeer::Anybody);
         frames(&mut sender);
         written(&mut sender, 0);
         let forged = |proof, written, next| frame_of(Record::Resume { proof, written, next });
@@ -528,7 +528,7 @@ mod tests {
             forged(of_another_place, 6, 6),
             forged(of_sender, 6, 6),
         ] {
-            greet(&mut sender, Peer::Anybody);
+            greet(&mut sender, ResumePeer::Anybody);
             let refused = sender.receive(&answer);
             assert!(matches!(refused, Err(ResumeError::OtherReceiver)), "{refused:?}");
             assert_eq!(frames(&mut sender), [control(Record::Refuse)]);
@@ -536,19 +536,19 @@ mod tests {
             assert_eq!(frames(&mut sender), []);
         }
         for format in [PeerFormat::Frames, PeerFormat::Bytes] {
-            let refused = sender.connected(format, Peer::Anybody);
+            let refused = sender.connected(format, ResumePeer::Anybody);
             assert!(matches!(refused, Err(ResumeError::OtherReceiver)), "{refused:?}");
             assert_eq!(frames(&mut sender), []);
         }
         assert_eq!(sender.kept(), Kept { first: 0, end: 6 });
-        greet(&mut sender, Peer::Anybody);
+        greet(&mut sender, ResumePeer::Anybody);
         assert!(sender.receive(&resume(0, 3)).unwrap().is_some(), "the true one goes on");
     }
 
     #[test]
     fn the_stream_is_complete_when_the_receiver_has_confirmed_its_end() {
         let mut sender = sender(&["one"]);
-        begin(&mut sender, Peer::Anybody);
+        begin(&mut sender, ResumePeer::Anybody);
         frames(&mut sender);
         sender.end();
         assert_eq!(frames(&mut sender), [control(Record::End { len: 3 })]);
@@ -561,7 +561,7 @@ mod tests {
     #[test]
     fn a_receiver_that_has_more_than_the_sender_is_an_error() {
         let mut sender = sender(&["one"]);
-        greet(&mut sender, Peer::Anybody);
+        greet(&mut sender, ResumePeer::Anybody);
         let error = sender.receive(&resume(4, 4)).unwrap_err();
         assert!(error.to_string().contains("has 4 bytes of this stream, and its sender only 3"));
     }
@@ -573,12 +573,12 @@ mod tests {
         let hello = frame_of(Record::Hello { nonce: [9; 16] });
         let mut sender = sender(&["one"]);
         for bytes in [&end, &early, &resume(0, 0), &frame_of(Record::New)] {
-            sender.connected(PeerFormat::Resumable([1; 16]), Peer::Chosen).unwrap();
+            sender.connected(PeerFormat::Resumable([1; 16]), ResumePeer::Chosen).unwrap();
             assert!(matches!(sender.receive(bytes), Err(ResumeError::OutOfTurn(_))));
         }
-        greet(&mut sender, Peer::Anybody);
+        greet(&mut sender, ResumePeer::Anybody);
         assert!(matches!(sender.receive(&hello), Err(ResumeError::OutOfTurn(_))), "a second one");
-        begin(&mut sender, Peer::Anybody);
+        begin(&mut sender, ResumePeer::Anybody);
         assert!(matches!(sender.receive(&early), Err(ResumeError::OutOfTurn(_))), "nothing sent");
         frames(&mut sender);
         assert!(matches!(sender.receive(&end), Err(ResumeError::OutOfTurn(_))), "no end was sent");
@@ -589,12 +589,12 @@ mod tests {
     #[test]
     fn a_peer_that_cannot_resume_gets_frames_or_bytes_alone() {
         let mut sender = sender(&["one", "two"]);
-        sender.connected(PeerFormat::Frames, Peer::Anybody).unwrap();
+        sender.connected(PeerFormat::Frames, ResumePeer::Anybody).unwrap();
         assert_eq!(frames(&mut sender), [message("one"), message("two")]);
         assert!(sender.kept().is_empty());
         sender.push("three".into()).unwrap();
         sender.end();
-        sender.connected(PeerFormat::Bytes, Peer::Anybody).unwrap();
+        sender.connected(PeerFormat::Bytes, ResumePeer::Anybody).unwrap();
         assert_eq!(sender.next_bytes().unwrap().as_deref(), Some(&b"three"[..]));
         assert!(sender.is_complete());
     }

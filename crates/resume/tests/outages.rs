@@ -11,8 +11,8 @@ use bytes::Bytes;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{Config, ConnectionId, Endpoint, RecvError};
 use punctual_resume::{
-    Beginning, Kept, MemorySpool, Nonce, Peer, PeerFormat, Receiver, Sender, Spool, SpoolError,
-    StreamSecret,
+    Beginning, Kept, MemorySpool, Nonce, PeerFormat, Receiver, ResumePeer, Sender, Spool,
+    SpoolError, StreamSecret,
 };
 use punctual_testbed::datagram::noise;
 use punctual_testbed::node::{EPOCH, endpoint_config};
@@ -204,7 +204,7 @@ impl World {
             self.is_connected = true;
             self.unsent[0].clear();
             let format = PeerFormat::Resumable(self.nonce());
-            self.sender.connected(format, Peer::Anybody).expect("it resumes");
+            self.sender.connected(format, ResumePeer::Anybody).expect("it resumes");
         }
     }
 
@@ -228,7 +228,7 @@ impl World {
             self.accepted = self.pair.listener.connection;
             self.unsent[1].clear();
             let nonce = self.nonce();
-            self.receiver.connected(nonce, Peer::Anybody);
+            self.receiver.connected(nonce, ResumePeer::Anybody);
         }
         while let Some(bytes) = self.read(Side::Listener) {
             let mut messages = Vec::new();

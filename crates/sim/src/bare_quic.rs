@@ -7,7 +7,7 @@ use bytes::Bytes;
 use punctual_proto::{CloseReason, SendError};
 use punctual_quic::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use punctual_quic::{
-    ConnectError, ConnectionId, Endpoint, EndpointConfig, Protocol, TransportConfig,
+    ConnectionId, Protocol, QuicConnectError, QuicEndpoint, QuicEndpointConfig, TransportConfig,
 };
 use punctual_units::Instant;
 
@@ -23,7 +23,7 @@ pub(crate) const MAX_PAYLOAD: usize = 1_414;
 /// A QUIC endpoint, and the streams that its connections carry: one each.
 #[derive(Debug)]
 pub(crate) struct BareQuic {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: QuicEndpoint,
     transport: TransportConfig,
     streams: BTreeMap<ConnectionId, usize>,
     /// The streams of the callers that this host waits for.
@@ -44,7 +44,7 @@ impl BareQuic {
         now: Instant,
         remote: SocketAddr,
         stream: usize,
-    ) -> Result<ConnectionId, ConnectError> {
+    ) -> Result<ConnectionId, QuicConnectError> {
         let tls = InsecureSimulatedClient(vec![Protocol::Datagrams]);
         let id = self.endpoint.connect_insecure_simulated(now, remote, tls, &self.transport)?;
         self.streams.insert(id, stream);
@@ -81,10 +81,10 @@ impl BareQuic {
         let id = self.connection(stream).ok_or(SendError::NotConnected)?;
         let size = message.len();
         self.endpoint.send_datagram(id, message).map_err(|error| match error {
-            punctual_quic::SendError::TooLong { largest, .. } => {
+            punctual_quic::QuicSendError::TooLong { largest, .. } => {
                 SendError::Size { size, max: largest }
             }
-            error @ punctual_quic::SendError::Closed => {
+            error @ punctual_quic::QuicSendError::Closed => {
                 SendError::Closed(CloseReason::PathLost(error.to_string().into()))
             }
         })
@@ -97,15 +97,15 @@ impl BareQuic {
 }
 
 /// A QUIC endpoint whose chance comes from `seed`, the seed of its host.
-pub(crate) fn quic_endpoint(seed: [u8; 32], transport: TransportConfig) -> Endpoint {
+pub(crate) fn quic_endpoint(seed: [u8; 32], transport: TransportConfig) -> QuicEndpoint {
     let mut own = [0; 32];
     for (own, word) in own.chunks_exact_mut(8).zip(seed.chunks_exact(8)) {
         let word = word.try_into().map(u64::from_le_bytes).unwrap_or_default();
         own.copy_from_slice(&mix(word).to_le_bytes());
     }
-    let mut config = EndpointConfig::new(own, epoch());
+    let mut config = QuicEndpointConfig::new(own, epoch());
     config.transport = transport;
-    Endpoint::new(config)
+    QuicEndpoint::new(config)
 }
 
 #[expect(clippy::disallowed_methods, reason = "any instant serves as the epoch")]

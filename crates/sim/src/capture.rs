@@ -19,7 +19,7 @@ pub(crate) struct Capture {
 
 /// Where a packet comes from and goes to, and by which protocol.
 #[derive(Clone, Copy, Debug)]
-struct Ends {
+struct PacketEnds {
     from: SocketAddrV4,
     to: SocketAddrV4,
     layer: Layer,
@@ -36,7 +36,7 @@ enum Layer {
     },
 }
 
-impl Ends {
+impl PacketEnds {
     /// The ends of a packet. Hosts keep their IP addresses; cross traffic has some of its own.
     fn of(packet: &IpPacket) -> Self {
         let host = |host: u32, port| SocketAddrV4::new(*address(host as usize).ip(), port);
@@ -76,7 +76,7 @@ impl Capture {
 
     /// Writes down a packet that passes an interface at `at`.
     pub(crate) fn write(&mut self, interface: u32, at: Instant, packet: &IpPacket) {
-        let ends = &Ends::of(packet);
+        let ends = &PacketEnds::of(packet);
         let mut data = ip_header(packet, ends);
         match ends.layer {
             Layer::Udp => data.extend(udp_header(packet, ends)),
@@ -164,7 +164,7 @@ fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-fn ip_header(packet: &IpPacket, ends: &Ends) -> Vec<u8> {
+fn ip_header(packet: &IpPacket, ends: &PacketEnds) -> Vec<u8> {
     let mut header = vec![0x45, 0]; // version 4, five words
     header.extend(packet.size.to_be_bytes());
     header.extend([0, 0, 0x40, 0]); // not to be fragmented
@@ -177,7 +177,7 @@ fn ip_header(packet: &IpPacket, ends: &Ends) -> Vec<u8> {
     header
 }
 
-fn udp_header(packet: &IpPacket, ends: &Ends) -> Vec<u8> {
+fn udp_header(packet: &IpPacket, ends: &PacketEnds) -> Vec<u8> {
     let size = packet.size - UDP_OVERHEAD + 8;
     let mut header = Vec::with_capacity(8);
     header.extend(ends.from.port().to_be_bytes());
@@ -192,7 +192,7 @@ fn udp_header(packet: &IpPacket, ends: &Ends) -> Vec<u8> {
     header
 }
 
-fn tcp_header(packet: &IpPacket, ends: &Ends, sequence: u32, acknowledges: bool) -> Vec<u8> {
+fn tcp_header(packet: &IpPacket, ends: &PacketEnds, sequence: u32, acknowledges: bool) -> Vec<u8> {
     let mut header = Vec::with_capacity(20);
     header.extend(ends.from.port().to_be_bytes());
     header.extend(ends.to.port().to_be_bytes());
@@ -208,7 +208,7 @@ fn tcp_header(packet: &IpPacket, ends: &Ends, sequence: u32, acknowledges: bool)
 
 /// The checksum of the part above IP, `size` bytes: the header so far and the content as it was
 /// sent, with the addresses.
-fn checksum(packet: &IpPacket, ends: &Ends, header: &[u8], size: u16) -> u16 {
+fn checksum(packet: &IpPacket, ends: &PacketEnds, header: &[u8], size: u16) -> u16 {
     let content = packet.sum_before_damage.unwrap_or_else(|| ones_complement(&packet.content));
     let address = |ip: &Ipv4Addr| u64::from(ones_complement(&ip.octets()));
     !fold(
@@ -221,7 +221,7 @@ fn checksum(packet: &IpPacket, ends: &Ends, header: &[u8], size: u16) -> u16 {
     )
 }
 
-fn protocol(ends: &Ends) -> u8 {
+fn protocol(ends: &PacketEnds) -> u8 {
     match ends.layer {
         Layer::Udp => 17,
         Layer::Tcp { .. } => 6,

@@ -7,15 +7,15 @@ use punctual_units::Instant;
 
 use crate::clock::Clock;
 use crate::error::WorldError;
-use crate::machine::{Carriage, Machine};
+use crate::machine::{HostCarriage, HostMachine};
 use crate::packet::IpPacket;
 use crate::seeds::{Purpose, SplitMix64, derive};
 
-/// A host: one UDP port with the machine of its [`Carriage`] behind it, driven as a real host
+/// A host: one UDP port with the machine of its [`HostCarriage`] behind it, driven as a real host
 /// would. The default has SRT over UDP and the world's time, and wakes up without delay.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
-    carriage: Carriage,
+    carriage: HostCarriage,
     offset: Duration,
     drift_ppm: i32,
     lateness: Lateness,
@@ -41,7 +41,7 @@ pub struct Lateness {
 impl Default for HostConfig {
     fn default() -> Self {
         Self {
-            carriage: Carriage::default(),
+            carriage: HostCarriage::default(),
             offset: Duration::ZERO,
             drift_ppm: 0,
             lateness: Lateness::default(),
@@ -53,7 +53,7 @@ impl Default for HostConfig {
 impl HostConfig {
     /// Lets the host's packets travel like this.
     #[must_use]
-    pub fn with_carriage(self, carriage: Carriage) -> Self {
+    pub fn with_carriage(self, carriage: HostCarriage) -> Self {
         Self { carriage, ..self }
     }
 
@@ -112,8 +112,8 @@ pub(crate) struct Use {
 
 /// A host at work.
 #[derive(Debug)]
-pub(crate) struct Host {
-    pub(crate) machine: Machine,
+pub(crate) struct RunningHost {
+    pub(crate) machine: HostMachine,
     pub(crate) clock: Clock,
     pub(crate) address: SocketAddr,
     pub(crate) lateness: Lateness,
@@ -135,7 +135,7 @@ pub(crate) struct Host {
     arrival: Option<Instant>,
 }
 
-impl Host {
+impl RunningHost {
     /// Host number `index` of the world with this seed.
     pub(crate) fn new(config: &HostConfig, seed: u64, index: usize) -> Self {
         let clock = Clock::new(config.offset, config.drift_ppm);
@@ -145,7 +145,7 @@ impl Host {
             word.copy_from_slice(&chance.next().to_le_bytes());
         }
         let now = clock.local(Instant::ORIGIN);
-        let mut machine = Machine::new(config.carriage, bytes, now);
+        let mut machine = HostMachine::new(config.carriage, bytes, now);
         machine.listen(listening(Transmission::Live));
         Self {
             machine,

@@ -13,12 +13,12 @@
 //!
 //! let ms = Duration::from_millis;
 //! let mut world = World::new(42);
-//! let (studio, club) = (world.add_host(HostConfig::default()), world.add_host(HostConfig::default()));
-//! let there = world.add_link(LinkConfig::default().with_delay(ms(20)));
-//! let back = world.add_link(LinkConfig::default().with_delay(ms(20)));
-//! world.set_route(studio, club, &[there])?;
-//! world.set_route(club, studio, &[back])?;
-//! let stream = world.add_stream(StreamConfig {
+//! let (studio, club) = (world.add_host(HostConfig::default()),
+//! world.add_host(HostConfig::default())); let there =
+//! world.add_link(LinkConfig::default().with_delay(ms(20))); let back =
+//! world.add_link(LinkConfig::default().with_delay(ms(20))); world.set_route(studio, club,
+//! &[there])?; world.set_route(club, studio, &[back])?; let stream = world.add_stream(StreamConfig
+//! {
 //!     transport: Transport::Srt {
 //!         sender: Config::default(),
 //!         receiver: Config::default().with_latency(ms(120))?,
@@ -40,8 +40,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - A **host** ([`HostConfig`]) is one UDP port with the machine of a [`Carriage`], a clock that
-//!   may be off and drift, and a way of waking up late as real hosts do ([`Lateness`]).
+//! - A **host** ([`HostConfig`]) is one UDP port with the machine of a [`HostCarriage`], a clock
+//!   that may be off and drift, and a way of waking up late as real hosts do ([`Lateness`]).
 //! - A **link** is one direction of one. A route leads over several, and any number of routes may
 //!   share one: that is a bottleneck. Packets count with their IP and UDP headers.
 //! - A **stream** ([`StreamConfig`]) is an application at either end: one sends numbered messages
@@ -74,17 +74,17 @@ mod traffic;
 mod world;
 
 pub use error::WorldError;
-pub use ground::links::{LinkSample, Passage};
+pub use ground::links::{LinkSnapshot, Passage};
 pub use host::{HostConfig, Lateness};
 pub use ids::{HostId, LinkId, StreamId, TrafficId};
-pub use machine::Carriage;
-pub use punctual_netem::Gate;
+pub use machine::HostCarriage;
+pub use punctual_netem::LinkEnd;
 pub use schedule::RateSchedule;
 pub use stream::{
-    End, GroupLink, LinkOutcome, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample,
+    End, GroupLinkConfig, LinkOutcome, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample,
     Transport,
 };
 pub use traffic::{
-    Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
+    FlowProgress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
 };
 pub use world::World;

@@ -15,7 +15,7 @@ use {
 /// How a host's packets travel. Both hosts of a stream must have the same carriage, except that of
 /// a bare UDP stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Carriage {
+pub enum HostCarriage {
     /// An SRT packet is a UDP datagram.
     #[default]
     SrtOverUdp,
@@ -30,7 +30,7 @@ pub enum Carriage {
 
 /// The protocol machine of a host.
 #[derive(Debug)]
-pub(crate) enum Machine {
+pub(crate) enum HostMachine {
     SrtOverUdp(Box<Endpoint>),
     #[cfg(feature = "quic")]
     SrtOverQuic(Box<SrtEndpoint>, TransportConfig),
@@ -54,20 +54,20 @@ pub(crate) struct Batch {
     pub(crate) segment_size: usize,
 }
 
-impl Machine {
+impl HostMachine {
     /// A machine whose chance comes from `seed`.
-    pub(crate) fn new(carriage: Carriage, seed: [u8; 32], now: Instant) -> Self {
+    pub(crate) fn new(carriage: HostCarriage, seed: [u8; 32], now: Instant) -> Self {
         let srt = || Endpoint::new(EndpointConfig::new(seed), now);
         match carriage {
-            Carriage::SrtOverUdp => Self::SrtOverUdp(Box::new(srt())),
+            HostCarriage::SrtOverUdp => Self::SrtOverUdp(Box::new(srt())),
             #[cfg(feature = "quic")]
-            Carriage::SrtOverQuic(transport) => {
+            HostCarriage::SrtOverQuic(transport) => {
                 let mut quic = quic_endpoint(seed, transport);
                 quic.listen_insecure_simulated(InsecureSimulatedServer(SRT.to_vec()));
                 Self::SrtOverQuic(Box::new(SrtEndpoint::new(quic, srt())), transport)
             }
             #[cfg(feature = "quic")]
-            Carriage::Quic(transport) => Self::Quic(Box::new(BareQuic::new(seed, transport))),
+            HostCarriage::Quic(transport) => Self::Quic(Box::new(BareQuic::new(seed, transport))),
         }
     }
 
@@ -203,7 +203,7 @@ impl Machine {
         buffer: &mut Vec<u8>,
     ) -> Option<Batch> {
         #[cfg(feature = "quic")]
-        let of_quic = |it: punctual_quic::Transmit| Batch {
+        let of_quic = |it: punctual_quic::QuicTransmit| Batch {
             remote: it.remote,
             size: it.size,
             segment_size: it.segment_size,
@@ -225,7 +225,7 @@ impl Machine {
 
     /// The state of the connection of a stream over bare QUIC.
     #[cfg(feature = "quic")]
-    pub(crate) fn bare_quic_info(&self, stream: usize) -> Option<punctual_quic::ConnectionInfo> {
+    pub(crate) fn bare_quic_info(&self, stream: usize) -> Option<punctual_quic::QuicInfo> {
         match self {
             Self::Quic(quic) => quic.endpoint.info(quic.connection(stream)?),
             _ => None,
@@ -234,7 +234,7 @@ impl Machine {
 
     /// The state of the QUIC connection below an SRT connection.
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_info_of(&self, path: PathId) -> Option<punctual_quic::ConnectionInfo> {
+    pub(crate) fn quic_info_of(&self, path: PathId) -> Option<punctual_quic::QuicInfo> {
         match self {
             Self::SrtOverQuic(machine, _) => machine.as_quic().info(machine.carrier(path)?),
             _ => None,

@@ -72,7 +72,7 @@ const TERABIT: Bitrate = Bitrate::from_mbps(1_000_000);
 /// When each message of a stream is sent, exactly: message n when the rates of the schedule have
 /// made n messages, to the nanosecond above. No rounding adds up.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct MessagePace {
     schedule: RateSchedule,
     /// Nanobits of a message: a rate in bits a second makes that many of them each nanosecond.
     message: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Pace {
     owed: u64,
 }
 
-impl Pace {
+impl MessagePace {
     /// A pace of messages of `size` bytes, up to 64 KiB.
     pub(crate) fn new(schedule: RateSchedule, size: usize) -> Self {
         let at = schedule.nanos(0).unwrap_or(0);
@@ -91,7 +91,7 @@ impl Pace {
     }
 }
 
-impl Iterator for Pace {
+impl Iterator for MessagePace {
     type Item = Duration;
 
     /// The time of the next message since the schedule's start; `None` if there will be none.
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_kept_for_ever() {
-        let pace = Pace::new(RateSchedule::constant(mbps(10)), 1_316);
+        let pace = MessagePace::new(RateSchedule::constant(mbps(10)), 1_316);
         let times: Vec<Duration> = pace.take(1_000_000).collect();
         for n in [0_usize, 1, 2, 3, 999, 999_999] {
             assert_eq!(times[n], mbps(10).time_for(n as u64 * 1_316), "message {n}");
@@ -140,9 +140,9 @@ mod tests {
     fn a_rate_that_does_not_divide_loses_nothing_over_steps() {
         let steps = (0..100).map(|n| (SECOND * n, Bitrate::from_bits_per_sec(999_983))).collect();
         let stepped: Vec<_> =
-            Pace::new(RateSchedule::steps(steps).unwrap(), 1_000).take(20_000).collect();
+            MessagePace::new(RateSchedule::steps(steps).unwrap(), 1_000).take(20_000).collect();
         let constant = RateSchedule::constant(Bitrate::from_bits_per_sec(999_983));
-        let steady: Vec<_> = Pace::new(constant, 1_000).take(20_000).collect();
+        let steady: Vec<_> = MessagePace::new(constant, 1_000).take(20_000).collect();
         for (a, b) in stepped.iter().zip(&steady) {
             // A step may begin within the nanosecond to which the one before it was rounded.
             assert!(a.abs_diff(*b) <= Duration::from_nanos(1), "{a:?} {b:?}");
@@ -155,17 +155,17 @@ mod tests {
         let expected = [(Duration::ZERO, mbps(2)), (SECOND, mbps(5)), (SECOND * 2, mbps(8))];
         assert_eq!(ramp.as_steps(), expected);
         assert_eq!(ramp.rate_at(SECOND * 9), mbps(8));
-        let messages = Pace::new(ramp, 1_250).take_while(|at| *at < SECOND * 3).count();
+        let messages = MessagePace::new(ramp, 1_250).take_while(|at| *at < SECOND * 3).count();
         assert_eq!(messages, 1_500);
     }
 
     #[test]
     fn nothing_is_sent_at_rate_zero_or_before_the_first_step() {
         let steps = vec![(SECOND, mbps(1)), (SECOND * 2, mbps(0)), (SECOND * 5, mbps(1))];
-        let pace = Pace::new(RateSchedule::steps(steps).unwrap(), 125_000 / 2);
+        let pace = MessagePace::new(RateSchedule::steps(steps).unwrap(), 125_000 / 2);
         let halves: Vec<u128> = pace.take(4).map(|at| at.as_millis() / 500).collect();
         assert_eq!(halves, [2, 3, 10, 11]);
-        assert_eq!(Pace::new(RateSchedule::constant(mbps(0)), 100).next(), None);
+        assert_eq!(MessagePace::new(RateSchedule::constant(mbps(0)), 100).next(), None);
     }
 
     #[test]

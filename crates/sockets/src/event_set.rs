@@ -51,7 +51,7 @@ struct State {
 
 /// The events of a wait.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct EventReport {
     /// Sockets with their events, in the order in which they became ready.
     pub sockets: Vec<(i32, Events)>,
     /// Whether there was no room for further sockets. They are reported the next time.
@@ -60,7 +60,7 @@ pub struct Report {
     pub system: Vec<(i32, Events)>,
 }
 
-impl Report {
+impl EventReport {
     fn is_empty(&self) -> bool {
         self.sockets.is_empty() && !self.more && self.system.is_empty()
     }
@@ -139,7 +139,7 @@ impl EventSet {
     /// `None` waits without end. The report is empty if the time has run out.
     ///
     /// Errors: the set is empty or was released; system descriptors are in it and are not wanted.
-    pub fn wait(&self, wanted: Wanted, timeout: Option<Duration>) -> Result<Report, Failure> {
+    pub fn wait(&self, wanted: Wanted, timeout: Option<Duration>) -> Result<EventReport, Failure> {
         let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
         let mut state = self.lock();
         state.check(wanted)?;
@@ -286,13 +286,13 @@ impl State {
     }
 
     /// Takes what there is to report.
-    fn report(&mut self, wanted: Wanted) -> Report {
+    fn report(&mut self, wanted: Wanted) -> EventReport {
         #[cfg(test)]
         {
             self.looks += 1;
         }
         let (sockets, more) = self.sockets.report(wanted.sockets, wanted.room);
-        let mut report = Report { sockets, more, system: Vec::new() };
+        let mut report = EventReport { sockets, more, system: Vec::new() };
         if let (Some(system), Some(wanted)) = (&mut self.system, wanted.system) {
             report.system = system.poll(wanted);
         }

@@ -6,7 +6,7 @@
 //! do better with the crate `punctual`, on which this one is built.
 //!
 //! ```
-//! use punctual_sockets::{Library, OptionNumber, Value};
+//! use punctual_sockets::{Library, OptionNumber, SocketOptionValue};
 //!
 //! let library = Library::start()?;
 //! let listener = library.create_socket();
@@ -15,13 +15,11 @@
 //! let address = library.local_address(listener)?;
 //!
 //! let caller = library.create_socket();
-//! library.set_option(caller, OptionNumber::STREAMID, Value::Text(b"camera 1".to_vec()))?;
-//! library.connect(caller, address)?;
-//! let (accepted, _) = library.accept(listener)?;
-//! library.send(caller, b"on time", &mut Default::default())?;
-//! let mut buffer = [0; 1_316];
-//! assert_eq!(library.receive(accepted, &mut buffer, &mut Default::default())?, 7);
-//! library.shut_down();
+//! library.set_option(caller, OptionNumber::STREAMID, SocketOptionValue::Text(b"camera
+//! 1".to_vec()))?; library.connect(caller, address)?; let (accepted, _) =
+//! library.accept(listener)?; library.send(caller, b"on time", &mut Default::default())?; let mut
+//! buffer = [0; 1_316]; assert_eq!(library.receive(accepted, &mut buffer, &mut
+//! Default::default())?, 7); library.shut_down();
 //! # Ok::<(), punctual_sockets::Failure>(())
 //! ```
 
@@ -44,9 +42,9 @@ mod testing;
 pub use punctual_blocking::Events;
 
 pub use code::{Code, Failure};
-pub use event_set::{ENABLE_EMPTY, ENABLE_OUTPUT_CHECK, EventSet, Report, Wanted};
+pub use event_set::{ENABLE_EMPTY, ENABLE_OUTPUT_CHECK, EventReport, EventSet, Wanted};
 pub use library::{Library, OpenSocket, RememberedSocket};
-pub use options::{Defaults, Kind, OptionNumber, Value, kind};
+pub use options::{Defaults, Kind, OptionNumber, SocketOptionValue, kind};
 pub use socket::{
     BufferLevel, BufferLevels, ConnectHook, LinkCall, ListenHook, MemberInfo, MemberState,
     MessageControl, SocketState, StartedCall, TransferStatistics,

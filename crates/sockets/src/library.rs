@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::code::{Code, Failure};
 use crate::event_set::EventSet;
-use crate::options::{Defaults, OptionNumber, Options, Value};
+use crate::options::{Defaults, OptionNumber, Options, SocketOptionValue};
 use crate::ports::Ports;
 use crate::reaper::Reaper;
 use crate::socket::{
@@ -41,7 +41,7 @@ const GOODBYE: Duration = Duration::from_millis(300);
 /// The sockets and event sets of a program, and the threads that drive them.
 #[derive(Debug)]
 pub struct Library {
-    sockets: RwLock<FxHashMap<i32, Slot>>,
+    sockets: RwLock<FxHashMap<i32, SocketSlot>>,
     sets: RwLock<FxHashMap<i32, Arc<EventSet>>>,
     next_socket: AtomicI32,
     next_set: AtomicI32,
@@ -54,14 +54,14 @@ pub struct Library {
 
 /// The place of a socket's number.
 #[derive(Debug)]
-enum Slot {
+enum SocketSlot {
     Open(Arc<Socket>),
     /// The socket is closed and has sent all it had, since this instant; the reason of its last
     /// refusal is still known.
     Closed(Instant, i32),
 }
 
-impl Slot {
+impl SocketSlot {
     const fn socket(&self) -> Option<&Arc<Socket>> {
         match self {
             Self::Open(socket) => Some(socket),
@@ -157,7 +157,7 @@ impl Library {
     pub fn shut_down(&self) {
         let sockets = std::mem::take(&mut *write(&self.sockets));
         let sets = std::mem::take(&mut *write(&self.sets));
-        let open = sockets.values().filter_map(Slot::socket);
+        let open = sockets.values().filter_map(SocketSlot::socket);
         let told: Vec<_> = open.filter(|socket| socket.close_at_once()).collect();
         let deadline = now() + GOODBYE;
         for socket in told {
@@ -182,7 +182,7 @@ impl Library {
             let id = if is_group { number | GROUP_BIT } else { number };
             if number != 0 && !sockets.contains_key(&id) {
                 let socket = Socket::new(self, id, options);
-                sockets.insert(id, Slot::Open(Arc::clone(&socket)));
+                sockets.insert(id, SocketSlot::Open(Arc::clone(&socket)));
                 return socket;
             }
         }
@@ -379,8 +379,8 @@ impl Library {
     /// The reason of the last refusal; 0 without one.
     pub fn reject_reason(&self, id: i32) -> i32 {
         match read(&self.sockets).get(&id) {
-            Some(Slot::Open(socket)) => socket.reject_reason(),
-            Some(Slot::Closed(_, reason)) => *reason,
+            Some(SocketSlot::Open(socket)) => socket.reject_reason(),
+            Some(SocketSlot::Closed(_, reason)) => *reason,
             None => 0,
         }
     }
@@ -450,12 +450,17 @@ impl Library {
     }
 
     /// Sets an option of a socket.
-    pub fn set_option(&self, id: i32, number: OptionNumber, value: Value) -> Result<(), Failure> {
+    pub fn set_option(
+        &self,
+        id: i32,
+        number: OptionNumber,
+        value: SocketOptionValue,
+    ) -> Result<(), Failure> {
         self.find_open(id)?.options().set(number, value)
     }
 
     /// The value of an option of a socket.
-    pub fn option(&self, id: i32, number: OptionNumber) -> Result<Value, Failure> {
+    pub fn option(&self, id: i32, number: OptionNumber) -> Result<SocketOptionValue, Failure> {
         self.find_open(id)?.options().get(number)
     }
 
@@ -560,13 +565,13 @@ impl Library {
     pub(crate) fn reap(&self) -> bool {
         let time = now();
         let before = |kept| time.checked_sub(kept).unwrap_or(time);
-        let is_kept = |slot: &Slot| match slot {
-            Slot::Open(_) => true,
-            Slot::Closed(since, _) => *since > before(CLOSED_KEPT),
+        let is_kept = |slot: &SocketSlot| match slot {
+            SocketSlot::Open(_) => true,
+            SocketSlot::Closed(since, _) => *since > before(CLOSED_KEPT),
         };
         write(&self.sockets).retain(|_, slot| is_kept(slot));
         let sockets = read(&self.sockets);
-        let open: Vec<_> = sockets.values().filter_map(Slot::socket).cloned().collect();
+        let open: Vec<_> = sockets.values().filter_map(SocketSlot::socket).cloned().collect();
         let mut more = sockets.len() > open.len();
         drop(sockets);
         for socket in open {
@@ -589,7 +594,7 @@ impl Library {
         let reason = socket.reject_reason();
         let mut sockets = write(&self.sockets);
         let slot = sockets.get_mut(&socket.id()).filter(|slot| slot.socket().is_some());
-        let retired = slot.map(|slot| std::mem::replace(slot, Slot::Closed(since, reason)));
+        let retired = slot.map(|slot| std::mem::replace(slot, SocketSlot::Closed(since, reason)));
         // Dropped without the lock: a listener closes the connections that nobody accepted.
         drop(sockets);
         drop(retired);

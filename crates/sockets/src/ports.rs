@@ -22,7 +22,7 @@ const CLOSES: Duration = Duration::from_secs(1);
 /// A UDP port, for one or more sockets. It is closed with the last of them.
 #[derive(Debug)]
 pub(crate) struct LocalPort {
-    place: Mutex<Place>,
+    place: Mutex<PortUse>,
     address: SocketAddr,
     config: PortConfig,
     /// The configuration as it was asked for, perhaps with any address.
@@ -35,7 +35,7 @@ pub(crate) struct LocalPort {
 
 /// The use of a port. A port that listens from the start has a socket for each core.
 #[derive(Debug)]
-enum Place {
+enum PortUse {
     /// Nothing yet; `None` only while it changes.
     Reserved(Option<ReservedPort>),
     Used(Port),
@@ -50,13 +50,13 @@ impl LocalPort {
     pub(crate) fn port(&self, runtimes: &Runtimes) -> Result<Port, Failure> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let reserved = match &mut *place {
-            Place::Used(port) => return Ok(port.clone()),
-            Place::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
+            PortUse::Used(port) => return Ok(port.clone()),
+            PortUse::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
         };
         let runtime = runtimes.for_port();
         let _entered = runtime.enter();
         let port = reserved.into_port().map_err(|error| failure(&error))?;
-        *place = Place::Used(port.clone());
+        *place = PortUse::Used(port.clone());
         Ok(port)
     }
 
@@ -83,16 +83,16 @@ impl LocalPort {
     ) -> Result<Listener, Failure> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let reserved = match &mut *place {
-            Place::Used(port) => {
+            PortUse::Used(port) => {
                 return port.listen(connection).map_err(|error| failure(&error));
             }
-            Place::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
+            PortUse::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
         };
         let config = ListenerConfig { connection, shards: 0, ..ListenerConfig::default() };
         let listener = reserved
             .listen_on(config, &runtimes.for_listener())
             .map_err(|error| failure(&error))?;
-        *place = Place::Used(listener.port());
+        *place = PortUse::Used(listener.port());
         Ok(listener)
     }
 
@@ -104,16 +104,16 @@ impl LocalPort {
     /// The time to live of outgoing datagrams; `None` if the system does not say.
     pub(crate) fn ttl(&self) -> Option<u32> {
         match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
-            Place::Reserved(reserved) => reserved.as_ref()?.ttl().ok(),
-            Place::Used(port) => port.ttl().ok(),
+            PortUse::Reserved(reserved) => reserved.as_ref()?.ttl().ok(),
+            PortUse::Used(port) => port.ttl().ok(),
         }
     }
 
     /// The type of service of outgoing datagrams; `None` if the system does not say.
     pub(crate) fn tos(&self) -> Option<u32> {
         match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
-            Place::Reserved(reserved) => reserved.as_ref()?.tos().ok(),
-            Place::Used(port) => port.tos().ok(),
+            PortUse::Reserved(reserved) => reserved.as_ref()?.tos().ok(),
+            PortUse::Used(port) => port.tos().ok(),
         }
     }
 }
@@ -209,7 +209,7 @@ impl Open {
         self.0.retain(|port| port.strong_count() > 0);
         let address = reserved.local_addr();
         let port = Arc::new(LocalPort {
-            place: Mutex::new(Place::Reserved(Some(reserved))),
+            place: Mutex::new(PortUse::Reserved(Some(reserved))),
             address,
             config: PortConfig { local: Some(address), ..asked.clone() },
             asked,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_blocking::now;
 
-use crate::{Code, Failure, Library, MessageControl, OptionNumber, Value};
+use crate::{Code, Failure, Library, MessageControl, OptionNumber, SocketOptionValue};
 
 /// The longest time until something happens, on a busy machine as well.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,8 +39,8 @@ fn pause() {
 pub(crate) fn set(library: &Library, id: i32, options: &[(OptionNumber, i32)]) {
     for &(number, value) in options {
         let value = match crate::kind(number) {
-            Some(crate::Kind::Bool) => Value::Bool(value != 0),
-            _ => Value::Int(value),
+            Some(crate::Kind::Bool) => SocketOptionValue::Bool(value != 0),
+            _ => SocketOptionValue::Int(value),
         };
         library.set_option(id, number, value).unwrap();
     }

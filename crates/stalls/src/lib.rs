@@ -26,7 +26,7 @@ pub const FILE: &str = "PUNCTUAL_RERUNS";
 #[derive(Debug)]
 pub struct Watch {
     is_over: Arc<AtomicBool>,
-    watchers: Vec<Watcher>,
+    watchers: Vec<ProcessorWatcher>,
 }
 
 impl Watch {
@@ -37,7 +37,8 @@ impl Watch {
     /// If the system gives no threads.
     pub fn start() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
-        let watchers = processors().into_iter().map(|place| Watcher::start(place, &is_over));
+        let watchers =
+            processors().into_iter().map(|place| ProcessorWatcher::start(place, &is_over));
         Self { watchers: watchers.collect(), is_over }
     }
 
@@ -73,14 +74,14 @@ impl Drop for Watch {
 
 /// The thread of one processor.
 #[derive(Debug)]
-struct Watcher {
-    seen: Arc<Seen>,
+struct ProcessorWatcher {
+    seen: Arc<ProcessorStalls>,
     thread: thread::JoinHandle<()>,
 }
 
-impl Watcher {
+impl ProcessorWatcher {
     fn start(place: Processor, is_over: &Arc<AtomicBool>) -> Self {
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(ProcessorStalls::default());
         let (own, is_over) = (seen.clone(), is_over.clone());
         let thread = thread::spawn(move || {
             place.stay();
@@ -94,13 +95,13 @@ impl Watcher {
 
 /// The measurements of a processor's thread.
 #[derive(Debug, Default)]
-struct Seen {
+struct ProcessorStalls {
     /// Nanoseconds of the longest stall.
     longest: AtomicU64,
     naps: AtomicU64,
 }
 
-impl Seen {
+impl ProcessorStalls {
     /// Sleeps once, and keeps how much longer that took than it should have.
     fn nap(&self) {
         let asleep = Instant::now();

@@ -11,7 +11,7 @@ use crate::fields::{FIELDS, Field, Sample, Value};
 /// group `latency` is an addition to it: the negotiated delays of both receive buffers, in
 /// milliseconds. So is the group `quic` of a connection over QUIC.
 pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
-    text(&Row { now, id, sample })
+    text(&JsonRow { now, id, sample })
 }
 
 /// A row as srt-xtransmit's JSON has it where groups may be: the whole, and each link of a group
@@ -45,13 +45,13 @@ fn text(row: &impl Serialize) -> String {
 }
 
 /// A row of [`json_row`].
-struct Row<'a> {
+struct JsonRow<'a> {
     now: &'a str,
     id: u32,
     sample: &'a Sample,
 }
 
-impl Serialize for Row<'_> {
+impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { now, id, sample } = self;
         let mut row = serializer.serialize_map(None)?;
@@ -60,10 +60,10 @@ impl Serialize for Row<'_> {
         for fields in FIELDS.chunk_by(|one, next| one.json.0 == next.json.0) {
             match fields[0].json.0 {
                 "" => put_fields(&mut row, fields, sample)?,
-                name => row.serialize_entry(name, &Group { fields, sample })?,
+                name => row.serialize_entry(name, &JsonGroup { fields, sample })?,
             }
         }
-        row.serialize_entry("latency", &Latency::of(&sample.total))?;
+        row.serialize_entry("latency", &JsonDelays::of(&sample.total))?;
         if let Some(quic) = &sample.quic {
             row.serialize_entry("quic", quic)?;
         }
@@ -72,12 +72,12 @@ impl Serialize for Row<'_> {
 }
 
 /// The statistics of one group in libsrt's JSON.
-struct Group<'a> {
+struct JsonGroup<'a> {
     fields: &'a [Field],
     sample: &'a Sample,
 }
 
-impl Serialize for Group<'_> {
+impl Serialize for JsonGroup<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut group = serializer.serialize_map(Some(self.fields.len()))?;
         put_fields(&mut group, self.fields, self.sample)?;
@@ -97,12 +97,12 @@ fn put_fields<M: SerializeMap>(
 
 /// The delays of the receive buffers at this end and at the other one, in milliseconds.
 #[derive(Serialize)]
-struct Latency {
+struct JsonDelays {
     here: u128,
     there: u128,
 }
 
-impl Latency {
+impl JsonDelays {
     fn of(total: &Statistics) -> Self {
         let (here, there) = (total.receive_latency, total.peer_latency);
         Self { here: here.as_millis(), there: there.as_millis() }

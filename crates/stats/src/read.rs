@@ -11,7 +11,7 @@ use std::fmt;
 pub use timepoint::parse_timepoint;
 
 use crate::FIELDS;
-use lines::{LeftOut, Lines};
+use lines::{LeftOutLines, Lines};
 
 /// A file of statistics or metrics, read whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ impl StatsTable {
 
     fn from_json(text: &str) -> Result<Self, ReadStatsError> {
         let json::Records { names, records, warnings } = json::Records::read(text)?;
-        let mut rows = Rows::new(&names)?;
+        let mut rows = ParsedRows::new(&names)?;
         rows.table.warnings = warnings;
         for (line, record) in &records {
             rows.add(record, *line)?;
@@ -95,7 +95,7 @@ impl StatsTable {
         let mut lines = Lines::of(text);
         let mut rows = lines.header()?;
         let header = rows.names.clone();
-        let mut left_out = LeftOut::default();
+        let mut left_out = LeftOutLines::default();
         while let Some((line, record)) = lines.next() {
             if record.iter().eq(&header) {
                 continue;
@@ -175,7 +175,7 @@ impl fmt::Display for ReadStatsError {
 impl std::error::Error for ReadStatsError {}
 
 /// The rows as they are read.
-struct Rows {
+struct ParsedRows {
     table: StatsTable,
     names: Vec<String>,
     timepoint: Option<usize>,
@@ -186,7 +186,7 @@ struct Rows {
     times_ms: Vec<Vec<Option<f64>>>,
 }
 
-impl Rows {
+impl ParsedRows {
     fn new(header: &csv::StringRecord) -> Result<Self, ReadStatsError> {
         let names: Vec<String> = header.iter().map(str::to_owned).collect();
         // libsrt has `Time` twice, with one value: the first counts.

@@ -39,7 +39,7 @@ pub struct End {
 }
 
 /// Both ends of a group.
-pub struct Bond {
+pub struct TestBond {
     /// The time, on the clock of all endpoints.
     pub now: Instant,
     /// The end that calls, from one endpoint for each path.
@@ -168,7 +168,7 @@ impl End {
     }
 }
 
-impl Bond {
+impl TestBond {
     /// Ends that have not called yet; a path has the same link both ways.
     pub fn new(seed: u64, kind: GroupKind, config: &Config, paths: &[LinkConfig]) -> Self {
         let endpoint = |host| Endpoint::new(endpoint_config(seed, host), EPOCH);
@@ -440,7 +440,7 @@ impl Bond {
     }
 }
 
-impl Drop for Bond {
+impl Drop for TestBond {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("seed {}, {:?} after the start", self.seed, self.now - EPOCH);

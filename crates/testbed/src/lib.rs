@@ -2,9 +2,9 @@
 //! everything random drawn from one seed. Scenarios, explorers, simulator tests and fuzzers share
 //! it.
 //!
-//! A [`Pair`] is a caller and a listener with a link each way; a [`Bond`] is both ends of a group
-//! with a path for each link. Both print their seed when a test panics. [`plan`] draws links and
-//! options for explorers. [`callgrind`] counts the instructions of a test.
+//! A [`Pair`] is a caller and a listener with a link each way; a [`TestBond`] is both ends of a
+//! group with a path for each link. Both print their seed when a test panics. [`plan`] draws links
+//! and options for explorers. [`callgrind`] counts the instructions of a test.
 //!
 //! The test bed panics where it is used wrongly, as a test does.
 
@@ -23,7 +23,7 @@ pub mod record;
 mod shown;
 pub mod steps;
 
-pub use self::bond::Bond;
+pub use self::bond::TestBond;
 pub use self::callgrind::callgrind;
 pub use self::group_end::GroupEnd;
 pub use self::pair::{Pair, Side};

@@ -26,7 +26,7 @@ pub struct Node {
     /// When each numbered message was submitted, on the world's clock.
     pub sent: Vec<Instant>,
     /// Each message that was delivered.
-    pub received: Vec<Delivery>,
+    pub received: Vec<DeliveredMessage>,
     /// The connections that have ended, and why.
     pub closed: BTreeMap<ConnectionId, CloseReason>,
     /// Callers that wait for an answer.
@@ -51,7 +51,7 @@ pub struct Node {
 }
 
 /// A message and when it was delivered.
-pub struct Delivery {
+pub struct DeliveredMessage {
     /// On the world's clock.
     pub at: Instant,
     /// On the receiving node's clock.
@@ -165,7 +165,7 @@ impl Node {
         let local = self.local(world);
         let Some(mut connection) = self.endpoint.connection(local, id) else { return };
         while let Ok(Some(message)) = connection.recv() {
-            self.received.push(Delivery { at: world, local, message });
+            self.received.push(DeliveredMessage { at: world, local, message });
         }
     }
 

@@ -397,7 +397,7 @@ impl Pair {
     /// From submission to delivery, on the world's clock, of each numbered message from `side`.
     pub fn delays(&mut self, side: Side) -> Vec<Duration> {
         let sent = self.node(side).sent.clone();
-        let delay = |delivery: &crate::node::Delivery| {
+        let delay = |delivery: &crate::node::DeliveredMessage| {
             delivery.at - sent[number_of(&delivery.message.payload) as usize]
         };
         self.node(side.other()).received.iter().map(delay).collect()

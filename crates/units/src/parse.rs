@@ -95,7 +95,7 @@ fn negative_power(text: &str) -> Option<i32> {
 }
 
 /// The notation of one quantity.
-struct Scale {
+struct Notation {
     quantity: &'static str,
     example: &'static str,
     /// The unit that is proposed for a bare number.
@@ -111,7 +111,7 @@ struct Scale {
 }
 
 /// The number of base units in `text`.
-fn parse(text: &str, scale: &Scale, default_unit: Option<u64>) -> Result<u64, ParseUnitError> {
+fn parse(text: &str, scale: &Notation, default_unit: Option<u64>) -> Result<u64, ParseUnitError> {
     let (number, unit) = split(text, scale)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let zero = number.bytes().all(|c| matches!(c, b'0' | b'.'));
@@ -145,7 +145,7 @@ fn parse(text: &str, scale: &Scale, default_unit: Option<u64>) -> Result<u64, Pa
 }
 
 /// A text's number, which is digits with at most one decimal point, and its unit.
-fn split<'a>(text: &'a str, scale: &Scale) -> Result<(&'a str, &'a str), ParseUnitError> {
+fn split<'a>(text: &'a str, scale: &Notation) -> Result<(&'a str, &'a str), ParseUnitError> {
     let trimmed = text.trim();
     if trimmed.starts_with(['-', '−']) {
         let quantity = scale.quantity;
@@ -165,12 +165,12 @@ fn digits(digits: &str) -> (u128, u128) {
     digits.bytes().fold((0, 1), |(value, power), c| (value * 10 + u128::from(c - b'0'), power * 10))
 }
 
-fn not_a_number(text: &str, scale: &Scale) -> ParseUnitError {
-    let Scale { quantity, example, .. } = *scale;
+fn not_a_number(text: &str, scale: &Notation) -> ParseUnitError {
+    let Notation { quantity, example, .. } = *scale;
     ParseUnitError::NotANumber { text: text.to_owned(), quantity, example }
 }
 
-fn unknown_unit(text: &str, unit: &str, scale: &Scale) -> ParseUnitError {
+fn unknown_unit(text: &str, unit: &str, scale: &Notation) -> ParseUnitError {
     let (text, unit) = (text.to_owned(), unit.to_owned());
     let nearest = scale.units.iter().min_by_key(|(name, _)| spelling_distance(&unit, name));
     match nearest {
@@ -178,7 +178,7 @@ fn unknown_unit(text: &str, unit: &str, scale: &Scale) -> ParseUnitError {
             ParseUnitError::UnknownUnit { text, unit, suggestion: name }
         }
         _ => {
-            let Scale { quantity, example, .. } = *scale;
+            let Notation { quantity, example, .. } = *scale;
             ParseUnitError::UnlikelyUnit { text, unit, quantity, example }
         }
     }
@@ -213,7 +213,7 @@ const MAX_WHOLE_DIGITS: usize = 20;
 /// Two letters wrong in their case, or one letter altogether.
 const MAX_SPELLING_DISTANCE: usize = 2;
 
-const DURATION: Scale = Scale {
+const DURATION: Notation = Notation {
     quantity: "duration",
     example: "120ms",
     usual_unit: "ms",
@@ -239,7 +239,7 @@ const DURATION: Scale = Scale {
     most: "584 years",
 };
 
-const BITRATE: Scale = Scale {
+const BITRATE: Notation = Notation {
     quantity: "bit rate",
     example: "5Mbps",
     usual_unit: "Mbps",
@@ -283,7 +283,7 @@ const BITRATE: Scale = Scale {
     most: "18446744073Gb/s",
 };
 
-const BYTES: Scale = Scale {
+const BYTES: Notation = Notation {
     quantity: "number of bytes",
     example: "64KiB",
     usual_unit: "B",
@@ -302,7 +302,7 @@ const BYTES: Scale = Scale {
     most: "18446744073GB",
 };
 
-const COUNT: Scale = Scale {
+const COUNT: Notation = Notation {
     quantity: "number",
     example: "1000",
     usual_unit: "",
@@ -312,7 +312,7 @@ const COUNT: Scale = Scale {
     most: "18446744073709551615",
 };
 
-const SHARE: Scale = Scale {
+const SHARE: Notation = Notation {
     quantity: "share",
     example: "2%",
     usual_unit: "%",

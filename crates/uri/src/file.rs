@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key, find};
+use crate::key::{KeyEffect, UriKey, find};
 use crate::limits::{self, Limited, Limits};
 
 /// A file that is read or written.
@@ -41,13 +41,13 @@ pub(crate) fn has_keys(path: &str) -> bool {
 }
 
 /// The keys of a `file://` URI.
-pub(crate) const FILE_KEYS: &[Key<FileTarget>] = &[
-    Key::new(
+pub(crate) const FILE_KEYS: &[UriKey<FileTarget>] = &[
+    UriKey::new(
         "grow",
         &[],
         "wait or no; default no",
         "wait: after the end of the file, wait for what another program writes to it",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             target.grows = match value.to_lowercase().as_str() {
                 "wait" => true,
                 "no" => false,
@@ -57,12 +57,12 @@ pub(crate) const FILE_KEYS: &[Key<FileTarget>] = &[
         }),
     ),
     limits::max_idle("with grow=wait: end when the file has not grown for this time"),
-    Key::new(
+    UriKey::new(
         "marker",
         &[],
         "path; default: none",
         "with grow=wait: end when this file exists and the rest has been read",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             if value.is_empty() {
                 return Err(ValueError("it must be the path of a file".to_owned()));
             }

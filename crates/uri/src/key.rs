@@ -8,7 +8,7 @@ use punctual::{AppliesTo, OptionInfo};
 use crate::error::ValueError;
 
 /// One key of the query of URIs that become a `T`.
-pub(crate) struct Key<T> {
+pub(crate) struct UriKey<T> {
     /// The name, lower case: libsrt's if libsrt has the option.
     pub(crate) name: &'static str,
     /// Other names, from FFmpeg and the SRT tools.
@@ -24,17 +24,17 @@ pub(crate) struct Key<T> {
     /// The effect, in one line, for the help.
     pub(crate) about: &'static str,
     /// The effect, as code.
-    pub(crate) effect: Effect<T>,
+    pub(crate) effect: KeyEffect<T>,
 }
 
-impl<T> Key<T> {
+impl<T> UriKey<T> {
     /// A key without a unit, a default or an end that it applies to.
     pub(crate) const fn new(
         name: &'static str,
         aliases: &'static [&'static str],
         value: &'static str,
         about: &'static str,
-        effect: Effect<T>,
+        effect: KeyEffect<T>,
     ) -> Self {
         Self { name, aliases, value, unit: "", applies_to: None, default: None, about, effect }
     }
@@ -53,14 +53,14 @@ impl<T> Key<T> {
                 info.aliases,
                 info.range.text(),
                 info.effect,
-                Effect::Option(set),
+                KeyEffect::Option(set),
             )
         }
     }
 
     /// Whether the key has an effect.
     pub(crate) const fn works(&self) -> bool {
-        matches!(self.effect, Effect::Set(_) | Effect::Option(_))
+        matches!(self.effect, KeyEffect::Set(_) | KeyEffect::Option(_))
     }
 
     /// The form of the value and the default, for the help and for errors.
@@ -76,7 +76,7 @@ impl<T> Key<T> {
 }
 
 /// The effect of a key.
-pub(crate) enum Effect<T> {
+pub(crate) enum KeyEffect<T> {
     /// The key changes the target.
     Set(fn(&mut T, &str) -> Result<(), ValueError>),
     /// The key changes the option of its name.
@@ -89,12 +89,12 @@ pub(crate) enum Effect<T> {
 }
 
 /// The row of a key with this name, or with it as another name.
-pub(crate) fn find<'a, T>(table: &'a [Key<T>], name: &str) -> Option<&'a Key<T>> {
+pub(crate) fn find<'a, T>(table: &'a [UriKey<T>], name: &str) -> Option<&'a UriKey<T>> {
     table.iter().find(|key| key.name == name || key.aliases.contains(&name))
 }
 
 /// All names of the keys of a table.
-pub(crate) fn names<T>(table: &[Key<T>]) -> impl Iterator<Item = &'static str> {
+pub(crate) fn names<T>(table: &[UriKey<T>]) -> impl Iterator<Item = &'static str> {
     table.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name]))
 }
 

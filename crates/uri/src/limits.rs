@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::{parse_bytes_in, parse_duration_in};
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key};
+use crate::key::{KeyEffect, UriKey};
 
 /// The limits of a file or a TCP connection, and the size of its reads and writes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -27,13 +27,13 @@ pub(crate) trait Limited {
 }
 
 /// `maxsize`.
-pub(crate) const fn max_size<T: Limited>() -> Key<T> {
-    Key::new(
+pub(crate) const fn max_size<T: Limited>() -> UriKey<T> {
+    UriKey::new(
         "maxsize",
         &[],
         "1 byte and up; default: no limit",
         "end after this number of bytes",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             let bytes = parse_bytes_in(value, 1)?;
             if bytes == 0 {
                 return Err(ValueError("it must be 1 byte and up".to_owned()));
@@ -45,13 +45,13 @@ pub(crate) const fn max_size<T: Limited>() -> Key<T> {
 }
 
 /// `maxtime`.
-pub(crate) const fn max_time<T: Limited>() -> Key<T> {
-    Key::new(
+pub(crate) const fn max_time<T: Limited>() -> UriKey<T> {
+    UriKey::new(
         "maxtime",
         &[],
         "1 ms and up; default: no limit",
         "end this time after it was opened",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             target.limits().max_time = Some(time(value)?);
             Ok(())
         }),
@@ -59,13 +59,13 @@ pub(crate) const fn max_time<T: Limited>() -> Key<T> {
 }
 
 /// `maxidle`, with this effect.
-pub(crate) const fn max_idle<T: Limited>(about: &'static str) -> Key<T> {
-    Key::new(
+pub(crate) const fn max_idle<T: Limited>(about: &'static str) -> UriKey<T> {
+    UriKey::new(
         "maxidle",
         &[],
         "1 ms and up; default: no limit",
         about,
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             target.limits().max_idle = Some(time(value)?);
             Ok(())
         }),
@@ -73,13 +73,13 @@ pub(crate) const fn max_idle<T: Limited>(about: &'static str) -> Key<T> {
 }
 
 /// `iosize`.
-pub(crate) const fn io_size<T: Limited>() -> Key<T> {
-    Key::new(
+pub(crate) const fn io_size<T: Limited>() -> UriKey<T> {
+    UriKey::new(
         "iosize",
         &[],
         "188 bytes to 1 MiB; default 64KiB",
         "most bytes that are read or written at once",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             let bytes = usize::try_from(parse_bytes_in(value, 1)?).unwrap_or(usize::MAX);
             if !(188..=1 << 20).contains(&bytes) {
                 return Err(ValueError("it must be 188 bytes to 1 MiB".to_owned()));

@@ -3,7 +3,7 @@
 
 use punctual::{AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionPhase, PORT_OPTIONS};
 
-use crate::key::{Effect, Key};
+use crate::key::{KeyEffect, UriKey};
 use crate::srt_keys::SRT_KEYS;
 
 /// An option of `srt://` URIs.
@@ -53,12 +53,12 @@ pub fn options() -> impl Iterator<Item = UriOption> {
 }
 
 impl UriOption {
-    fn of<T>(key: &Key<T>) -> Self {
+    fn of<T>(key: &UriKey<T>) -> Self {
         let (range, default) = parts(key);
         let (status, effect) = match key.effect {
-            Effect::Set(_) | Effect::Option(_) => (OptionStatus::Works, key.about),
-            Effect::Ignored => (OptionStatus::Ignored, key.about),
-            Effect::Refused { reason, .. } => (OptionStatus::Refused, reason),
+            KeyEffect::Set(_) | KeyEffect::Option(_) => (OptionStatus::Works, key.about),
+            KeyEffect::Ignored => (OptionStatus::Ignored, key.about),
+            KeyEffect::Refused { reason, .. } => (OptionStatus::Refused, reason),
         };
         Self {
             name: key.name,
@@ -87,7 +87,7 @@ fn described() -> impl Iterator<Item = OptionInfo> {
 }
 
 /// Range and default of `0 to 65535 ms; default 120ms`, without the unit.
-fn parts<T>(key: &Key<T>) -> (&'static str, &'static str) {
+fn parts<T>(key: &UriKey<T>) -> (&'static str, &'static str) {
     let bare = |text: &'static str| text.strip_suffix(key.unit).unwrap_or(text).trim_end();
     let (form, default) = match key.default {
         Some(default) => (key.value, default),

@@ -1,7 +1,7 @@
 //! Applies the keys of a query to a target, by the tables of keys.
 
 use crate::error::{Problem, UriError, ValueError};
-use crate::key::{Effect, Key, find, names};
+use crate::key::{KeyEffect, UriKey, find, names};
 use crate::parts::Parts;
 use crate::redact::{is_known, is_secret};
 use crate::secrets::{is_stream_id, mentions_passphrase, redacted_stream_id, shown_key};
@@ -9,7 +9,7 @@ use crate::suggest::did_you_mean;
 
 /// Applies the query of `parts` to `target`, key by key, by the rows of `table`.
 pub(crate) fn apply_query<T>(
-    table: &[Key<T>],
+    table: &[UriKey<T>],
     parts: &Parts<'_>,
     target: &mut T,
 ) -> Result<(), UriError> {
@@ -31,7 +31,7 @@ pub(crate) fn apply_query<T>(
 
 /// Applies one key of `table`, under any of its names, to `target`.
 pub(crate) fn apply_one<T>(
-    table: &[Key<T>],
+    table: &[UriKey<T>],
     name: &str,
     value: &str,
     target: &mut T,
@@ -41,7 +41,7 @@ pub(crate) fn apply_one<T>(
 }
 
 /// Applies `key`, written as `name`, with this value.
-fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
+fn apply<T>(key: &UriKey<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
     let hides = is_secret(key.name) || mentions_passphrase(value);
     let shown = match key.name {
         _ if hides => "…".to_owned(),
@@ -50,15 +50,15 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
     };
     let (name, owned) = (name.to_owned(), shown);
     let done = match key.effect {
-        Effect::Set(set) => set(target, value),
-        Effect::Option(set) => set(target, key.name, value),
-        Effect::Refused { harmless, reason } => {
+        KeyEffect::Set(set) => set(target, value),
+        KeyEffect::Option(set) => set(target, key.name, value),
+        KeyEffect::Refused { harmless, reason } => {
             if value.is_empty() || harmless.contains(&value.to_lowercase().as_str()) {
                 return Ok(());
             }
             return Err(Problem::NotHere { key: name, value: owned, reason });
         }
-        Effect::Ignored => return Ok(()),
+        KeyEffect::Ignored => return Ok(()),
     };
     done.map_err(|fault| {
         // With a wrong separator, a passphrase may be part of the value of another key.
@@ -81,13 +81,13 @@ fn follows_separator(value: &str) -> bool {
 }
 
 /// The key of `table` that a value seems to contain, after a `;` or a `,`.
-pub(crate) fn joined<T>(table: &[Key<T>], value: &str) -> Option<&'static str> {
+pub(crate) fn joined<T>(table: &[UriKey<T>], value: &str) -> Option<&'static str> {
     let names = value.split([';', ',']).skip(1).filter_map(|part| part.split_once('='));
     let mut keys = names.filter_map(|(name, _)| find(table, name.trim()));
     keys.next().map(|key| key.name)
 }
 
-fn unknown<T>(table: &[Key<T>], key: &str) -> Problem {
+fn unknown<T>(table: &[UriKey<T>], key: &str) -> Problem {
     unknown_among(names(table), key)
 }
 

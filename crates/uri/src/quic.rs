@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::certificate_files::CertificateFiles;
 use crate::error::{Problem, ValueError};
-use crate::key::{Effect, Key, number, switch};
+use crate::key::{KeyEffect, UriKey, number, switch};
 use crate::place::is_wildcard;
 
 type Done = Result<(), ValueError>;
@@ -33,7 +33,7 @@ pub(crate) struct QuicKeys {
 }
 
 /// The keys of QUIC.
-pub(crate) const QUIC_KEYS: &[Key<QuicKeys>] = &[
+pub(crate) const QUIC_KEYS: &[UriKey<QuicKeys>] = &[
     key(
         "cert",
         "text",
@@ -141,9 +141,9 @@ const fn key(
     value: &'static str,
     about: &'static str,
     set: fn(&mut QuicKeys, &str) -> Done,
-) -> Key<QuicKeys> {
-    let key = Key::new(name, &[], value, about, Effect::Set(set));
-    Key { unit, applies_to: Some(applies_to), ..key }
+) -> UriKey<QuicKeys> {
+    let key = UriKey::new(name, &[], value, about, KeyEffect::Set(set));
+    UriKey { unit, applies_to: Some(applies_to), ..key }
 }
 
 impl QuicKeys {

@@ -1,7 +1,7 @@
 //! Redaction of URIs for messages and logs: no passphrase is shown, even under a misspelt key.
 
 use crate::file::FILE_KEYS;
-use crate::key::Key;
+use crate::key::UriKey;
 use crate::secrets::{
     is_stream_id, mentions_passphrase, redacted_place, redacted_stream_id, shown_key,
 };
@@ -64,7 +64,7 @@ fn redact_pair(pair: &str) -> String {
 
 /// Whether any form of URI has this key.
 pub(crate) fn is_known(key: &str) -> bool {
-    fn has<T>(table: &[Key<T>], name: &str) -> bool {
+    fn has<T>(table: &[UriKey<T>], name: &str) -> bool {
         table.iter().any(|key| key.name == name || key.aliases.contains(&name))
     }
     #[cfg(feature = "quic")]

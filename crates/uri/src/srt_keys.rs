@@ -14,7 +14,7 @@ use punctual_units::{
 use zeroize::Zeroizing;
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key, number, switch};
+use crate::key::{KeyEffect, UriKey, number, switch};
 use crate::place::split_host_port;
 
 /// The role of this end in the handshake.
@@ -50,10 +50,10 @@ type Done = Result<(), ValueError>;
 macro_rules! key {
     ($name:literal $(| $alias:literal)* : $value:literal, $about:tt
         $([$unit:literal, $whom:ident])? => $effect:expr) => {
-        Key {
+        UriKey {
             unit: key!(@unit $($unit)?),
             applies_to: key!(@whom $($whom)?),
-            ..Key::new($name, &[$($alias),*], $value, $about, $effect)
+            ..UriKey::new($name, &[$($alias),*], $value, $about, $effect)
         }
     };
     (@unit $unit:literal) => { $unit };
@@ -64,7 +64,7 @@ macro_rules! key {
 
 /// The keys of an `srt://` URI: the options of the library's tables, each with the keys that exist
 /// only in URIs and belong to it, and keys without an effect.
-pub(crate) static SRT_KEYS: LazyLock<Vec<Key<SrtKeys>>> = LazyLock::new(|| {
+pub(crate) static SRT_KEYS: LazyLock<Vec<UriKey<SrtKeys>>> = LazyLock::new(|| {
     let of_connection = CONNECTION_OPTIONS.iter().map(|option| &option.info);
     let of_port = PORT_OPTIONS.iter().map(|option| &option.info);
     let own = |name| OWN_KEYS.into_iter().filter_map(move |(of, key)| (of == name).then_some(key));
@@ -74,11 +74,11 @@ pub(crate) static SRT_KEYS: LazyLock<Vec<Key<SrtKeys>>> = LazyLock::new(|| {
 });
 
 /// The key of an option. Defaults of URIs that differ from the library's stand here.
-fn key_of(info: &OptionInfo) -> Key<SrtKeys> {
-    let key = Key::described(info, set_by_name);
+fn key_of(info: &OptionInfo) -> UriKey<SrtKeys> {
+    let key = UriKey::described(info, set_by_name);
     match info.name {
-        "linger" => Key { default: Some("3"), ..key },
-        "payloadsize" => Key { default: Some("1316, or --msgsize"), ..key },
+        "linger" => UriKey { default: Some("3"), ..key },
+        "payloadsize" => UriKey { default: Some("1316, or --msgsize"), ..key },
         _ => key,
     }
 }
@@ -146,98 +146,98 @@ fn whole_number(info: &OptionInfo, value: &str) -> Read {
 const ADDRESS: &str = "";
 
 /// The keys that exist only in URIs, each with the option that it follows in lists.
-const OWN_KEYS: [(&str, Key<SrtKeys>); 13] = [
+const OWN_KEYS: [(&str, UriKey<SrtKeys>); 13] = [
     (
         ADDRESS,
         key!("mode": "caller, listener or rendezvous; default: listener without a host, else caller",
         "role of this end; in a rendezvous both ends call (also: client, server)"
-        ["text", Local] => Effect::Set(mode)),
+        ["text", Local] => KeyEffect::Set(mode)),
     ),
     (
         ADDRESS,
         key!("rendezvous": "switch; default off", "the same as mode=rendezvous" ["switch", Local]
-        => Effect::Set(rendezvous)),
+        => KeyEffect::Set(rendezvous)),
     ),
     (
         ADDRESS,
         key!("adapter" | "localaddress": "address; default: the system's choice", "the local address"
-        ["text", Local] => Effect::Set(adapter)),
+        ["text", Local] => KeyEffect::Set(adapter)),
     ),
     (
         ADDRESS,
         key!("port" | "localport": "1 to 65535; default: the system's choice",
         "the local port of a caller; default in a rendezvous: the other end's" ["", Caller]
-        => Effect::Set(local_port)),
+        => KeyEffect::Set(local_port)),
     ),
     (
         ADDRESS,
         key!("bind": "ADDRESS[:PORT]; default: the system's choice", "the local address and port"
-        ["text", Local] => Effect::Set(bind)),
+        ["text", Local] => KeyEffect::Set(bind)),
     ),
     (
         "latency",
         key!("tsbpddelay": "0 to 65535000 us; default 120000us",
         "FFmpeg's name for latency, in microseconds" ["us", Both]
-        => Effect::Set(ffmpeg_latency)),
+        => KeyEffect::Set(ffmpeg_latency)),
     ),
     (
         "messageapi",
         key!("framing": "switch; default on",
         "for transtype=stream toward Punctual: keep the boundaries of messages, such as datagrams"
-        ["switch", Both] => Effect::Set(framing)),
+        ["switch", Both] => KeyEffect::Set(framing)),
     ),
     (
         "peeridletimeo",
         key!("timeout": "1000 and up, or -1: no limit; default -1",
         "FFmpeg's limit of any wait: sets conntimeo and peeridletimeo" ["us", Both]
-        => Effect::Set(ffmpeg_timeout)),
+        => KeyEffect::Set(ffmpeg_timeout)),
     ),
     (
         "peeridletimeo",
         key!("listen_timeout": "1000 and up, or -1: no limit; default -1",
-        "FFmpeg's limit of the wait for a caller" ["us", Listener] => Effect::Set(listen_timeout)),
+        "FFmpeg's limit of the wait for a caller" ["us", Listener] => KeyEffect::Set(listen_timeout)),
     ),
     (
         "passphrase",
         key!("passphrase-file" | "passphrase_file": "path; default none",
-        "a file that holds the passphrase" ["text", Both] => Effect::Set(passphrase_file)),
+        "a file that holds the passphrase" ["text", Both] => KeyEffect::Set(passphrase_file)),
     ),
     (
         "passphrase",
         key!("passphrase-env" | "passphrase_env": "name; default none",
         "an environment variable that holds the passphrase" ["text", Both]
-        => Effect::Set(passphrase_env)),
+        => KeyEffect::Set(passphrase_env)),
     ),
     (
         "minversion",
         key!("grouptype": "broadcast, backup or balance; default none",
         "with several caller URIs: one stream over all links; each message goes over all, over the best one, or over one in turn"
         ["text", Caller]
-        => Effect::Set(group_kind)),
+        => KeyEffect::Set(group_kind)),
     ),
     (
         "minversion",
         key!("weight": "0 to 65535; default 0", "the best link of a backup group has the highest weight"
         ["", Caller]
-        => Effect::Set(|keys, value| {
+        => KeyEffect::Set(|keys, value| {
             let weight = number(value, 0, u16::MAX.into())?;
             keep(&mut keys.weight, Ok(u16::try_from(weight).unwrap_or(u16::MAX))) })),
     ),
 ];
 
-const IGNORED: [Key<SrtKeys>; 12] = [
-    key!("blocking": "", NON_BLOCKING => Effect::Ignored),
-    key!("sndsyn": "", NON_BLOCKING => Effect::Ignored),
-    key!("rcvsyn": "", NON_BLOCKING => Effect::Ignored),
-    key!("sndtimeo": "", NON_BLOCKING => Effect::Ignored),
-    key!("rcvtimeo": "", NON_BLOCKING => Effect::Ignored),
-    key!("reuseaddr": "", "connections share a UDP port if possible" => Effect::Ignored),
-    key!("sender": "", "both directions are open" => Effect::Ignored),
-    key!("poll-timeout": "", GSTREAMER => Effect::Ignored),
-    key!("wait-for-connection": "", GSTREAMER => Effect::Ignored),
-    key!("auto-reconnect": "", GSTREAMER => Effect::Ignored),
-    key!("keep-listening": "", GSTREAMER => Effect::Ignored),
-    key!("authentication": "", GSTREAMER => Effect::Ignored),
+const IGNORED: [UriKey<SrtKeys>; 12] = [
+    key!("blocking": "", NON_BLOCKING => KeyEffect::Ignored),
+    key!("sndsyn": "", NON_BLOCKING => KeyEffect::Ignored),
+    key!("rcvsyn": "", NON_BLOCKING => KeyEffect::Ignored),
+    key!("sndtimeo": "", NON_BLOCKING => KeyEffect::Ignored),
+    key!("rcvtimeo": "", NON_BLOCKING => KeyEffect::Ignored),
+    key!("reuseaddr": "", "connections share a UDP port if possible" => KeyEffect::Ignored),
+    key!("sender": "", "both directions are open" => KeyEffect::Ignored),
+    key!("poll-timeout": "", GSTREAMER => KeyEffect::Ignored),
+    key!("wait-for-connection": "", GSTREAMER => KeyEffect::Ignored),
+    key!("auto-reconnect": "", GSTREAMER => KeyEffect::Ignored),
+    key!("keep-listening": "", GSTREAMER => KeyEffect::Ignored),
+    key!("authentication": "", GSTREAMER => KeyEffect::Ignored),
 ];
 
 const NON_BLOCKING: &str = "no call blocks here";

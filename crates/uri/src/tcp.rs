@@ -1,7 +1,7 @@
 //! `tcp://host:port?…`: a stream of bytes over TCP.
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::key::{KeyEffect, UriKey, buffer_bytes, number, switch};
 use crate::limits::{self, Limited, Limits};
 
 /// A TCP peer to connect to, or a port to listen on.
@@ -34,8 +34,8 @@ impl Limited for TcpTarget {
 }
 
 /// The keys of a `tcp://` URI.
-pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
-    Key {
+pub(crate) const TCP_KEYS: &[UriKey<TcpTarget>] = &[
+    UriKey {
         name: "listen",
         aliases: &[],
         value: "switch; default on without a host, else off",
@@ -43,17 +43,17 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         applies_to: None,
         default: None,
         about: "wait for a connection instead of making one",
-        effect: Effect::Set(|target, value| {
+        effect: KeyEffect::Set(|target, value| {
             target.listen = switch(value)?;
             Ok(())
         }),
     },
-    Key::new(
+    UriKey::new(
         "adapter",
         &["interface", "iface", "localaddr"],
         "address or name of an interface; default: the system's choice",
         "the local address, or the interface that the connection goes through",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             if value.is_empty() {
                 return Err(ValueError("it must be an address or the name of one".to_owned()));
             }
@@ -61,12 +61,12 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
             Ok(())
         }),
     ),
-    Key::new(
+    UriKey::new(
         "port",
         &["localport", "local_port"],
         "1 to 65535; default: the system's choice",
         "the local port of a connection that this end makes",
-        Effect::Set(|target, value| {
+        KeyEffect::Set(|target, value| {
             target.local_port = u16::try_from(number(value, 1, u16::MAX.into())?).ok();
             Ok(())
         }),
@@ -75,7 +75,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
     limits::max_size(),
     limits::max_time(),
     limits::max_idle("end when nothing has come, or nothing was to be sent, for this time"),
-    Key {
+    UriKey {
         name: "nodelay",
         aliases: &["tcp_nodelay"],
         value: "switch; default on",
@@ -83,12 +83,12 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         applies_to: None,
         default: None,
         about: "send small writes at once",
-        effect: Effect::Set(|target, value| {
+        effect: KeyEffect::Set(|target, value| {
             target.no_delay = switch(value)?;
             Ok(())
         }),
     },
-    Key {
+    UriKey {
         name: "sndbuf",
         aliases: &["send_buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
@@ -96,12 +96,12 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the socket's send buffer",
-        effect: Effect::Set(|target, value| {
+        effect: KeyEffect::Set(|target, value| {
             target.send_buffer = Some(buffer_bytes(value)?);
             Ok(())
         }),
     },
-    Key {
+    UriKey {
         name: "rcvbuf",
         aliases: &["recv_buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
@@ -109,7 +109,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the socket's receive buffer",
-        effect: Effect::Set(|target, value| {
+        effect: KeyEffect::Set(|target, value| {
             target.receive_buffer = Some(buffer_bytes(value)?);
             Ok(())
         }),

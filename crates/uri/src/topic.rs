@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::file::FILE_KEYS;
-use crate::key::{Effect, Key};
+use crate::key::{KeyEffect, UriKey};
 use crate::srt_keys::SRT_KEYS;
 use crate::tcp::TCP_KEYS;
 use crate::udp::UDP_KEYS;
@@ -20,7 +20,7 @@ pub fn topic() -> String {
     text
 }
 
-fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
+fn section<T>(text: &mut String, title: &str, keys: &[UriKey<T>]) {
     let _ = write!(text, "\n\n{title}:\n");
     for key in keys.iter().filter(|key| key.works()) {
         let _ = write!(text, "\n  {:<14} {}\n      {}", key.name, value(key), key.about);
@@ -28,12 +28,12 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
             let _ = write!(text, " (also called {})", key.aliases.join(", "));
         }
     }
-    let names = |wanted: fn(&Effect<T>) -> bool| {
+    let names = |wanted: fn(&KeyEffect<T>) -> bool| {
         let named = keys.iter().filter(|key| wanted(&key.effect)).map(|key| key.name);
         named.collect::<Vec<_>>().join(", ")
     };
-    let refused = names(|effect| matches!(effect, Effect::Refused { .. }));
-    let ignored = names(|effect| matches!(effect, Effect::Ignored));
+    let refused = names(|effect| matches!(effect, KeyEffect::Refused { .. }));
+    let ignored = names(|effect| matches!(effect, KeyEffect::Ignored));
     if !refused.is_empty() {
         let title = "For features that this version does not have; an error names the feature";
         let _ = write!(text, "\n\n  {title}:{}", folded(&refused));
@@ -44,7 +44,7 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
 }
 
 /// The form of a key's value, with the unit of bare numbers unless the form shows it.
-fn value<T>(key: &Key<T>) -> String {
+fn value<T>(key: &UriKey<T>) -> String {
     let form = key.form();
     match key.unit {
         unit if matches!(unit, "" | "text" | "switch" | "version") || form.contains(unit) => {

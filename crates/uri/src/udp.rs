@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::error::ValueError;
-use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::key::{KeyEffect, UriKey, buffer_bytes, number, switch};
 use crate::place::split_host_port;
 
 /// A UDP address or port, whose datagrams may be RTP packets. The command decides whether it is a
@@ -46,8 +46,8 @@ impl UdpTarget {
 }
 
 /// The keys of a `udp://` URI.
-pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
-    Key {
+pub(crate) const UDP_KEYS: &[UriKey<UdpTarget>] = &[
+    UriKey {
         name: "adapter",
         aliases: &["localaddr", "interface", "iface"],
         value: "address or name of an interface; default: the system's choice",
@@ -55,9 +55,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the local address, or the interface that the datagrams take",
-        effect: Effect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
+        effect: KeyEffect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
     },
-    Key {
+    UriKey {
         name: "port",
         aliases: &["localport", "localrtpport"],
         value: "1 to 65535; default: the system's choice",
@@ -65,9 +65,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the local port of a sender",
-        effect: Effect::Set(|target, value| set(&mut target.local_port, port(value))),
+        effect: KeyEffect::Set(|target, value| set(&mut target.local_port, port(value))),
     },
-    Key {
+    UriKey {
         name: "bind",
         aliases: &[],
         value: "ADDRESS[:PORT]",
@@ -75,14 +75,14 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the local address and port of a sender",
-        effect: Effect::Set(|target, value| {
+        effect: KeyEffect::Set(|target, value| {
             let (host, port) = split_host_port(value)?;
             target.adapter = Some(host.to_owned()).filter(|host| !host.is_empty());
             target.local_port = port.filter(|port| *port != 0);
             Ok(())
         }),
     },
-    Key {
+    UriKey {
         name: "source",
         aliases: &["sources"],
         value: "addresses, separated by commas; default: all senders",
@@ -90,9 +90,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the senders to accept in a multicast group (SSM)",
-        effect: Effect::Set(sources),
+        effect: KeyEffect::Set(sources),
     },
-    Key {
+    UriKey {
         name: "reuse",
         aliases: &["reuse_socket"],
         value: "switch; default off, for multicast on",
@@ -100,12 +100,12 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "let other programs bind the same port; the last one gets unicast datagrams",
-        effect: Effect::Set(|target, value| {
+        effect: KeyEffect::Set(|target, value| {
             target.reuse = switch(value)?;
             Ok(())
         }),
     },
-    Key {
+    UriKey {
         name: "ttl",
         aliases: &[],
         value: "1 to 255; default: the system's, 1 for multicast",
@@ -113,9 +113,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "time to live of the datagrams",
-        effect: Effect::Set(|target, value| set(&mut target.ttl, number(value, 1, 255))),
+        effect: KeyEffect::Set(|target, value| set(&mut target.ttl, number(value, 1, 255))),
     },
-    Key {
+    UriKey {
         name: "mcloop",
         aliases: &["loop"],
         value: "switch; default on",
@@ -123,9 +123,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "deliver multicast on the sending machine, too",
-        effect: Effect::Set(|target, value| set(&mut target.multicast_loop, switch(value))),
+        effect: KeyEffect::Set(|target, value| set(&mut target.multicast_loop, switch(value))),
     },
-    Key {
+    UriKey {
         name: "iptos",
         aliases: &["tos"],
         value: "0 to 255, or 0xB8; default: the system's",
@@ -133,9 +133,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "type of service of the datagrams",
-        effect: Effect::Set(|target, value| set(&mut target.tos, number(value, 0, 255))),
+        effect: KeyEffect::Set(|target, value| set(&mut target.tos, number(value, 0, 255))),
     },
-    Key {
+    UriKey {
         name: "sndbuf",
         aliases: &[],
         value: "1 byte to 1 GiB; default: the system's",
@@ -143,9 +143,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the socket's send buffer",
-        effect: Effect::Set(|target, value| set(&mut target.send_buffer, buffer_bytes(value))),
+        effect: KeyEffect::Set(|target, value| set(&mut target.send_buffer, buffer_bytes(value))),
     },
-    Key {
+    UriKey {
         name: "rcvbuf",
         aliases: &["buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
@@ -153,7 +153,9 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "the socket's receive buffer",
-        effect: Effect::Set(|target, value| set(&mut target.receive_buffer, buffer_bytes(value))),
+        effect: KeyEffect::Set(|target, value| {
+            set(&mut target.receive_buffer, buffer_bytes(value))
+        }),
     },
     ignored("blocking"),
     ignored("fifo_size"),
@@ -161,7 +163,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
     ignored("rtpheadersize"),
     ignored("rtcpport"),
     ignored("localrtcpport"),
-    Key {
+    UriKey {
         name: "pkt_size",
         aliases: &[],
         value: "",
@@ -169,15 +171,15 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         applies_to: None,
         default: None,
         about: "",
-        effect: Effect::Refused {
+        effect: KeyEffect::Refused {
             harmless: &["1316"],
             reason: "the size of messages is an option of the command: `--msgsize`",
         },
     },
 ];
 
-const fn ignored(name: &'static str) -> Key<UdpTarget> {
-    Key::new(name, &[], "", "", Effect::Ignored)
+const fn ignored(name: &'static str) -> UriKey<UdpTarget> {
+    UriKey::new(name, &[], "", "", KeyEffect::Ignored)
 }
 
 fn set<T>(place: &mut Option<T>, value: Result<T, ValueError>) -> Result<(), ValueError> {

@@ -27,7 +27,7 @@ pub(crate) struct Line<'a> {
 
 /// A message with its text, which waits for its delivery.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenMessage {
     pub(super) level: c_int,
     pub(super) area: &'static str,
     pub(super) file: String,
@@ -35,7 +35,7 @@ pub(super) struct Written {
     pub(super) text: String,
 }
 
-impl Written {
+impl WrittenMessage {
     /// A message of this time and thread, without the parts that `flags` leaves out.
     pub(super) fn new(line: &Line<'_>, flags: c_int) -> Self {
         Self {

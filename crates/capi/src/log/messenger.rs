@@ -8,8 +8,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::line::{ERROR, Line, Written};
-use super::target::{Target, is_in_handler};
+use super::line::{ERROR, Line, WrittenMessage};
+use super::target::{LogTarget, is_in_handler};
 
 /// The most messages that wait. A handler that is slower than the log loses the newest ones.
 const MOST: usize = 10_000;
@@ -24,7 +24,7 @@ pub(super) struct Messenger {
 
 struct State {
     /// The messages that wait, each with the target that was set when it was written.
-    waiting: VecDeque<(Written, Target)>,
+    waiting: VecDeque<(WrittenMessage, LogTarget)>,
     /// The messages that were taken and that were delivered, ever.
     taken: u64,
     delivered: u64,
@@ -50,7 +50,7 @@ impl Messenger {
     }
 
     /// Takes a message, which is delivered soon.
-    pub(super) fn take(&'static self, message: Written, target: Target) {
+    pub(super) fn take(&'static self, message: WrittenMessage, target: LogTarget) {
         let mut state = self.lock();
         state.add(message, target);
         if !state.is_running {
@@ -66,7 +66,7 @@ impl Messenger {
 
     /// Waits until the messages that were taken are delivered and `old` is no longer used. Returns
     /// at once in the handler, which would wait for itself.
-    pub(super) fn settle(&self, old: &Target) {
+    pub(super) fn settle(&self, old: &LogTarget) {
         if is_in_handler() {
             return;
         }
@@ -108,7 +108,7 @@ impl Messenger {
     }
 
     /// Waits for a message. `None` at the end.
-    fn next(&self) -> Option<(Written, Target)> {
+    fn next(&self) -> Option<(WrittenMessage, LogTarget)> {
         let idle = |state: &mut State| state.waiting.is_empty() && !state.is_ending;
         let state = self.changed.wait_while(self.lock(), idle);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +126,7 @@ impl Messenger {
 }
 
 impl State {
-    fn add(&mut self, message: Written, target: Target) {
+    fn add(&mut self, message: WrittenMessage, target: LogTarget) {
         if self.waiting.len() >= MOST {
             self.lost = self.lost.saturating_add(1);
             return;
@@ -146,36 +146,36 @@ impl State {
         self.delivered = self.taken;
     }
 
-    fn push(&mut self, message: Written, target: Target) {
+    fn push(&mut self, message: WrittenMessage, target: LogTarget) {
         self.waiting.push_back((message, target));
         self.taken += 1;
     }
 }
 
 /// The message that stands for lost ones.
-fn loss(count: u32) -> Written {
+fn loss(count: u32) -> WrittenMessage {
     let text = &format!("{count} messages of the log were lost: its handler is too slow");
     let line = Line { level: ERROR, area: (0, "gg"), file: file!(), line: line!(), text };
-    Written::new(&line, 0)
+    WrittenMessage::new(&line, 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn message(text: &str) -> Written {
-        Written::new(&Line { level: ERROR, area: (0, "gg"), file: "a.rs", line: 7, text }, 0)
+    fn message(text: &str) -> WrittenMessage {
+        WrittenMessage::new(&Line { level: ERROR, area: (0, "gg"), file: "a.rs", line: 7, text }, 0)
     }
 
     #[test]
     fn messages_that_are_lost_are_counted_where_they_are_missing() {
         let mut state = Messenger::new().state.into_inner().unwrap();
-        state.waiting.resize(MOST, (Written::default(), Target::STANDARD_ERROR));
+        state.waiting.resize(MOST, (WrittenMessage::default(), LogTarget::STANDARD_ERROR));
         for text in ["lost", "lost"] {
-            state.add(message(text), Target::STANDARD_ERROR);
+            state.add(message(text), LogTarget::STANDARD_ERROR);
         }
         state.waiting.clear();
-        state.add(message("late"), Target::STANDARD_ERROR);
+        state.add(message("late"), LogTarget::STANDARD_ERROR);
         let texts: Vec<_> = state.waiting.iter().map(|(message, _)| &*message.text).collect();
         let [loss, late] = &texts[..] else { panic!("{texts:?}") };
         assert!(loss.contains("2 messages of the log were lost"), "{loss}");
@@ -186,10 +186,10 @@ mod tests {
     fn messages_that_nobody_can_deliver_are_lost_and_nobody_waits_for_them() {
         let messenger = Messenger::new();
         let mut state = messenger.lock();
-        state.add(message("early"), Target::STANDARD_ERROR);
+        state.add(message("early"), LogTarget::STANDARD_ERROR);
         state.lose_all();
         assert_eq!((state.lost, state.taken - state.delivered), (1, 0));
         drop(state);
-        messenger.settle(&Target::STANDARD_ERROR);
+        messenger.settle(&LogTarget::STANDARD_ERROR);
     }
 }

@@ -14,10 +14,10 @@ use std::slice;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use self::line::Written;
+use self::line::WrittenMessage;
 pub(crate) use self::line::{DEBUG, ERROR, Line, NOTICE, WARNING};
 use self::messenger::Messenger;
-use self::target::{Target, is_in_handler};
+use self::target::{LogTarget, is_in_handler};
 use crate::abi::LogHandler;
 use crate::border::quietly;
 use crate::{fork, trace};
@@ -26,12 +26,12 @@ use crate::{fork, trace};
 static LEVEL: AtomicI32 = AtomicI32::new(WARNING);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
 static SINK: Mutex<Sink> =
-    Mutex::new(Sink { target: Target::STANDARD_ERROR, areas_off: BTreeSet::new() });
+    Mutex::new(Sink { target: LogTarget::STANDARD_ERROR, areas_off: BTreeSet::new() });
 static MESSENGER: Messenger = Messenger::new();
 
 /// Where messages go.
 struct Sink {
-    target: Target,
+    target: LogTarget,
     /// The areas that are switched off.
     areas_off: BTreeSet<c_int>,
 }
@@ -51,8 +51,8 @@ pub(crate) fn write(line: &Line<'_>) {
     if sink().areas_off.contains(&line.area.0) {
         return;
     }
-    let written = Written::new(line, FLAGS.load(Ordering::Relaxed));
-    let left = if CALL.get() == Call::None { Some(written) } else { hold(written) };
+    let written = WrittenMessage::new(line, FLAGS.load(Ordering::Relaxed));
+    let left = if CALL.get() == ThreadCall::None { Some(written) } else { hold(written) };
     if let Some(written) = left {
         let target = sink().target.clone();
         MESSENGER.take(written, target);
@@ -61,11 +61,11 @@ pub(crate) fn write(line: &Line<'_>) {
 
 /// Keeps a message until the end of the call. Returns it if the thread ends and has no place for it
 /// any more.
-fn hold(written: Written) -> Option<Written> {
+fn hold(written: WrittenMessage) -> Option<WrittenMessage> {
     let mut written = Some(written);
     let kept = HELD.try_with(|held| held.borrow_mut().extend(written.take()));
     if kept.is_ok() {
-        CALL.set(Call::Logged);
+        CALL.set(ThreadCall::Logged);
     }
     written
 }
@@ -79,9 +79,9 @@ pub(crate) fn end() {
 /// the lock of a socket that the handler asks about.
 #[inline]
 pub(crate) fn during<R>(call: impl FnOnce() -> R) -> R {
-    let outer = CALL.replace(Call::Quiet);
+    let outer = CALL.replace(ThreadCall::Quiet);
     let result = call();
-    if CALL.replace(outer) == Call::Logged {
+    if CALL.replace(outer) == ThreadCall::Logged {
         deliver_held(outer);
     }
     result
@@ -89,9 +89,9 @@ pub(crate) fn during<R>(call: impl FnOnce() -> R) -> R {
 
 /// Delivers the messages of a call that has ended, unless it was part of another call.
 #[cold]
-fn deliver_held(outer: Call) {
-    if outer != Call::None {
-        CALL.set(Call::Logged);
+fn deliver_held(outer: ThreadCall) {
+    if outer != ThreadCall::None {
+        CALL.set(ThreadCall::Logged);
         return;
     }
     let target = sink().target.clone();
@@ -109,7 +109,7 @@ fn deliver_held(outer: Call) {
 
 /// The call that a thread makes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Call {
+enum ThreadCall {
     /// No call of the program, or the handler's own work.
     None,
     /// A call that has logged nothing yet.
@@ -119,8 +119,8 @@ enum Call {
 }
 
 thread_local! {
-    static CALL: Cell<Call> = const { Cell::new(Call::None) };
-    static HELD: RefCell<Vec<Written>> = const { RefCell::new(Vec::new()) };
+    static CALL: Cell<ThreadCall> = const { Cell::new(ThreadCall::None) };
+    static HELD: RefCell<Vec<WrittenMessage>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Changes the log. In a child of the process nothing changes: another thread may hold the locks
@@ -137,7 +137,7 @@ pub extern "C" fn srt_setloglevel(level: c_int) {
     change(|| {
         LEVEL.store(level, Ordering::Relaxed);
         trace::level_changed();
-        MESSENGER.settle(&Target::STANDARD_ERROR);
+        MESSENGER.settle(&LogTarget::STANDARD_ERROR);
     });
 }
 
@@ -192,8 +192,8 @@ pub unsafe extern "C" fn srt_setloghandler(opaque: *mut c_void, handler: Option<
     change(|| {
         let target = match handler {
             // SAFETY: the caller says so.
-            Some(handler) => unsafe { Target::handler(handler, opaque) },
-            None => Target::STANDARD_ERROR,
+            Some(handler) => unsafe { LogTarget::handler(handler, opaque) },
+            None => LogTarget::STANDARD_ERROR,
         };
         let old = std::mem::replace(&mut sink().target, target);
         MESSENGER.settle(&old);

@@ -5,14 +5,14 @@ use std::ffi::{CString, c_void};
 use std::io::{Write as _, stderr};
 use std::sync::Arc;
 
-use super::line::Written;
+use super::line::WrittenMessage;
 use crate::abi::LogHandler;
 use crate::hooks;
 
 /// Where messages go. Clones are the same target, so that their number says whether messages are
 /// still on their way to it: the messenger tells those who wait when one was dropped.
 #[derive(Clone)]
-pub(super) struct Target(Option<Arc<Handler>>);
+pub(super) struct LogTarget(Option<Arc<Handler>>);
 
 /// The program's function, and what it gets.
 struct Handler {
@@ -26,7 +26,7 @@ unsafe impl Send for Handler {}
 // SAFETY: as above.
 unsafe impl Sync for Handler {}
 
-impl Target {
+impl LogTarget {
     /// The standard error output.
     pub(super) const STANDARD_ERROR: Self = Self(None);
 
@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// Delivers a message. This thread holds no lock, since the handler may call the library.
-    pub(super) fn deliver(&self, message: &Written) {
+    pub(super) fn deliver(&self, message: &WrittenMessage) {
         let Some(handler) = &self.0 else {
             // There is nobody to tell that the error output is closed.
             let _ = stderr().write_all(message.text.as_bytes());

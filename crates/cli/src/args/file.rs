@@ -46,7 +46,7 @@ pub(crate) struct FileSendArgs {
     /// The protocol for files [default: Punctual's with another Punctual, else segments; stream if
     /// the URI has messageapi=0]
     #[arg(long, value_name = "PROTOCOL")]
-    pub(crate) protocol: Option<Protocol>,
+    pub(crate) protocol: Option<FileProtocol>,
     /// The most bytes in a message
     #[arg(long, value_name = "BYTES", default_value = "1456000", value_parser = segment)]
     pub(crate) segment: usize,
@@ -82,7 +82,7 @@ pub(crate) struct FileReceiveArgs {
     pub(crate) dst: PathBuf,
     /// The protocol for files [default: the sender's]
     #[arg(long, value_name = "PROTOCOL")]
-    pub(crate) protocol: Option<Protocol>,
+    pub(crate) protocol: Option<FileProtocol>,
     /// Replace files that exist. Without this they are kept, and new files of the same name are
     /// refused
     #[arg(long)]
@@ -103,7 +103,7 @@ pub(crate) struct FileReceiveArgs {
 
 /// The protocol for files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Protocol {
+pub(crate) enum FileProtocol {
     /// The one of srt-xtransmit, with every peer: files from their start, without checksums
     Segments,
     /// The one of srt-file-transmit: one file as a stream of bytes, with its name as stream ID

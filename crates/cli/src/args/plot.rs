@@ -24,7 +24,7 @@ pub(crate) struct PlotArgs {
     /// The common time axis of several files: the clock (their `Timepoint`), or the time since the
     /// start of each. The default is the clock if the times of all files overlap
     #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) align: Option<Align>,
+    pub(crate) align: Option<TimeAlignment>,
     /// The title of the report
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) enum PlotFormat {
 
 /// The common time axis of several files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-pub(crate) enum Align {
+pub(crate) enum TimeAlignment {
     /// The time since each file's first row
     Start,
     /// The time of day in `Timepoint`

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use punctual::Bitrate;
-use punctual_ends::Pace;
+use punctual_ends::FilePace;
 
 use crate::args::{CallerArgs, OutputArgs, SpoolArgs, StatsArgs, ThreadArgs, value};
 use punctual_uri::Uri;
@@ -36,7 +36,7 @@ pub(crate) struct RouteArgs {
     /// The pace of a file: pcr (MPEG-TS by its own clock), none (as fast as possible), or a rate
     /// such as 5Mbps [default: pcr for a file of MPEG-TS, else none]
     #[arg(long, value_name = "PACE", value_parser = pace)]
-    pub(crate) pace: Option<Pace>,
+    pub(crate) pace: Option<FilePace>,
     /// Repeat a file without a gap
     #[arg(long = "loop")]
     pub(crate) repeat: bool,
@@ -141,13 +141,13 @@ impl RouteArgs {
     }
 }
 
-fn pace(text: &str) -> Result<Pace, String> {
+fn pace(text: &str) -> Result<FilePace, String> {
     match text {
-        "none" => Ok(Pace::None),
-        "pcr" => Ok(Pace::Pcr),
+        "none" => Ok(FilePace::None),
+        "pcr" => Ok(FilePace::Pcr),
         rate => match value::rate(rate) {
             Ok(Bitrate::ZERO) => Err("a pace of 0 sends nothing; `none` sets no limit".to_owned()),
-            Ok(rate) => Ok(Pace::Rate(rate)),
+            Ok(rate) => Ok(FilePace::Rate(rate)),
             Err(error) => Err(format!("it must be pcr, none or a rate: {error}")),
         },
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use punctual::Instant;
 use punctual_metrics::mpegts::{Checker, StreamReport};
-use punctual_metrics::{Jitter, Quantiles};
+use punctual_metrics::{InterarrivalJitter, Quantiles};
 
 use crate::demo::clip::Clip;
 use crate::demo::streams::Received;
@@ -40,7 +40,7 @@ impl Outcome {
             stream: checker.report(),
         };
         let mut messages = Messages::new(clip);
-        let mut jitter = Jitter::default();
+        let mut jitter = InterarrivalJitter::default();
         let mut latest = 0;
         for message in received {
             outcome.received += usize::from(messages.take(&message.payload));

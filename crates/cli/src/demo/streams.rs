@@ -25,7 +25,7 @@ pub(super) struct Received {
 }
 
 /// The messages that both receivers got.
-pub(super) struct Streams {
+pub(super) struct ReceivedStreams {
     /// The time at which each message was sent to both.
     pub(super) sent: Vec<Instant>,
     pub(super) udp: Vec<Received>,
@@ -35,14 +35,14 @@ pub(super) struct Streams {
 }
 
 /// Sends the clip over both, and waits until both receivers are done.
-pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<Streams, Failure> {
+pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<ReceivedStreams, Failure> {
     let udp_receiver = UdpSocket::bind(LOOPBACK).await?;
     let config = Config::default().with_latency(LATENCY).map_err(punctual::Error::from)?;
     let listener = Listener::bind(LOOPBACK, config.clone()).await?;
     let udp_link = mobile_link(udp_receiver.local_addr()?, seed).await?;
     let srt_link = mobile_link(listener.local_addr(), seed).await?;
 
-    let counts = Arc::new(Counts::default());
+    let counts = Arc::new(MessageCounts::default());
     let udp_receiver = receive_udp(udp_receiver, Arc::clone(&counts));
     let srt_receiver = tokio::spawn(receive_srt(listener, Arc::clone(&counts)));
     let udp_sender = UdpSocket::bind(LOOPBACK).await?;
@@ -55,12 +55,12 @@ pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<Streams, 
     let statistics = srt_sender.statistics();
     let srt = srt_receiver.await.map_err(|error| Failure::runtime(error.to_string()))??;
     let udp = udp_receiver.await.map_err(|error| Failure::runtime(error.to_string()))?;
-    Ok(Streams { sent, udp, srt, statistics })
+    Ok(ReceivedStreams { sent, udp, srt, statistics })
 }
 
 /// Messages that were sent and that arrived so far, for the live line.
 #[derive(Default)]
-struct Counts {
+struct MessageCounts {
     sent: AtomicUsize,
     udp: AtomicUsize,
     srt: AtomicUsize,
@@ -78,7 +78,7 @@ async fn send(
     clip: &Clip,
     udp: &UdpSocket,
     srt: &Socket,
-    counts: &Arc<Counts>,
+    counts: &Arc<MessageCounts>,
     quiet: bool,
 ) -> Result<Vec<Instant>, Failure> {
     let shown = (!quiet).then(|| tokio::spawn(show(Arc::clone(counts), clip.messages.len())));
@@ -100,7 +100,7 @@ async fn send(
 }
 
 /// Shows the progress in the live line, for ever.
-async fn show(counts: Arc<Counts>, messages: usize) {
+async fn show(counts: Arc<MessageCounts>, messages: usize) {
     line::show_on_terminal(|_| {
         let [sent, udp, srt] =
             [&counts.sent, &counts.udp, &counts.srt].map(|count| count.load(Ordering::Relaxed));
@@ -113,7 +113,7 @@ async fn show(counts: Arc<Counts>, messages: usize) {
 }
 
 /// Receives until nothing has come for [`SILENCE`].
-fn receive_udp(socket: UdpSocket, counts: Arc<Counts>) -> JoinHandle<Vec<Received>> {
+fn receive_udp(socket: UdpSocket, counts: Arc<MessageCounts>) -> JoinHandle<Vec<Received>> {
     tokio::spawn(async move {
         let mut received = Vec::new();
         loop {
@@ -129,7 +129,10 @@ fn receive_udp(socket: UdpSocket, counts: Arc<Counts>) -> JoinHandle<Vec<Receive
 }
 
 /// Receives until the sender ends the connection.
-async fn receive_srt(listener: Listener, counts: Arc<Counts>) -> Result<Vec<Received>, Failure> {
+async fn receive_srt(
+    listener: Listener,
+    counts: Arc<MessageCounts>,
+) -> Result<Vec<Received>, Failure> {
     let socket = listener.accept().await?;
     let mut received = Vec::new();
     while let Ok(message) = socket.recv().await {

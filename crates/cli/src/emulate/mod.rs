@@ -6,7 +6,7 @@ mod tun;
 use std::time::Duration;
 
 use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig};
-use punctual_ends::{Transport, cannot_bind, reaches, resolve};
+use punctual_ends::{PortTransport, cannot_bind, reaches, resolve};
 use punctual_netem::PathProfile;
 use punctual_units::{Bitrate, DisplayDuration, percent};
 use punctual_uri::split_host_port;
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
     tracing::info!("to the client:  {}", config.down.in_words());
     let emulator = Emulator::start(config)
         .await
-        .map_err(|error| cannot_bind("listen on", listen, Transport::Udp, &error))?;
+        .map_err(|error| cannot_bind("listen on", listen, PortTransport::Udp, &error))?;
     tracing::info!("relaying from {} to {target} (Ctrl-C ends it)", emulator.local_addr());
     let report = || {
         let report = emulator.report();

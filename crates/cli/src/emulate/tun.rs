@@ -27,13 +27,13 @@ pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> 
     let config = TunConfig { up, down, seed: args.seed, mtu: tun.device_mtu };
     let mut emulator =
         TunEmulator::start(config).map_err(|error| Failure::runtime(error.to_string()))?;
-    let right = Command::start(&emulator, Side::Right, tun)?;
+    let right = SideProcess::start(&emulator, Side::Right, tun)?;
     if tun.left.is_some() && tun.right.is_some() {
         // If it is time to end now, the left command is started and ended at once.
         let _ = stop.or(tokio::time::sleep(tun.left_after)).await;
         emulator.restart();
     }
-    let mut commands = [Command::start(&emulator, Side::Left, tun)?, right];
+    let mut commands = [SideProcess::start(&emulator, Side::Left, tun)?, right];
     let alone = commands.iter().all(|command| !command.writes_to_ours);
     let result = tokio::select! {
         result = ended(&mut commands, tun.until()) => result,
@@ -63,7 +63,7 @@ async fn show_links(emulator: &TunEmulator) {
 }
 
 /// The process on a side.
-struct Command {
+struct SideProcess {
     side: Side,
     /// Whether it is the user's command; otherwise it only keeps the side open.
     works: bool,
@@ -73,7 +73,7 @@ struct Command {
     has_ended: bool,
 }
 
-impl Command {
+impl SideProcess {
     fn start(emulator: &TunEmulator, side: Side, args: &TunArgs) -> Result<Self, Failure> {
         let (text, log) = match side {
             Side::Left => (&args.left, &args.left_log),
@@ -141,7 +141,7 @@ impl Command {
 }
 
 /// Waits for the commands that end the run. A command that fails ends it in any case.
-async fn ended(commands: &mut [Command; 2], until: Until) -> Result<(), Failure> {
+async fn ended(commands: &mut [SideProcess; 2], until: Until) -> Result<(), Failure> {
     let [left, right] = commands;
     loop {
         tokio::select! {

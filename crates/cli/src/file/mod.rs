@@ -8,7 +8,7 @@ use punctual_file::message::Language;
 use punctual_file::{Listing, ReceiveFormat, SendFormat, Store};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
-use crate::args::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
+use crate::args::{FileArgs, FileCommand, FileProtocol, FileReceiveArgs, FileSendArgs};
 use crate::exit::Failure;
 use crate::output::print;
 use crate::{uris, written};
@@ -43,19 +43,19 @@ async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
         target.config = target.config.with_either_file_mode(target.mode == Mode::Listener);
     }
     let mut sessions = Sessions::new(args.dst.clone(), target, args.reconnect, &args.stats)?;
-    let progress = sessions.run(&Sending { args, listing, quiet }).await?;
+    let progress = sessions.run(&FileSending { args, listing, quiet }).await?;
     tracing::info!("sent {}", progress.summary());
     complete(progress.problems())
 }
 
 /// Sends over one connection after the other.
-struct Sending {
+struct FileSending {
     args: FileSendArgs,
     listing: Listing,
     quiet: bool,
 }
 
-impl Transfer for Sending {
+impl Transfer for FileSending {
     async fn carry(&self, socket: &Socket) -> Result<ShownProgress, Failure> {
         let Self { args, listing, quiet } = self;
         let progress = ShownProgress::of_sender(listing.size(), socket, *quiet);
@@ -70,7 +70,9 @@ impl Transfer for Sending {
 
     fn advice(&self) -> Option<&'static str> {
         Some(match self.args.protocol {
-            Some(Protocol::Stream) => "the other end takes messages: leave --protocol stream out",
+            Some(FileProtocol::Stream) => {
+                "the other end takes messages: leave --protocol stream out"
+            }
             _ => "srt-file-transmit takes one file as a stream of bytes: --protocol stream",
         })
     }
@@ -84,28 +86,28 @@ async fn receive(args: FileReceiveArgs, quiet: bool) -> Result<(), Failure> {
         // The sender decides.
         target.config = target.config.with_either_file_mode(true);
     }
-    if args.name.is_some() && args.protocol == Some(Protocol::Segments) {
+    if args.name.is_some() && args.protocol == Some(FileProtocol::Segments) {
         return Err(Failure::usage("--name belongs to --protocol stream"));
     }
     let store = Store::open(&args.dst).map_err(failure)?;
     let store = if args.overwrite { store.replacing() } else { store };
     let mut sessions = Sessions::new(args.src.clone(), target, args.reconnect, &args.stats)?;
     let format = ReceiveFormat { language: language(args.protocol), name: args.name };
-    let receiving = Receiving { format, store, quiet, reconnects: args.reconnect };
+    let receiving = FileReceiving { format, store, quiet, reconnects: args.reconnect };
     let progress = sessions.run(&receiving).await?;
     tracing::info!("received {}", progress.summary());
     complete(progress.problems())
 }
 
 /// Receives over one connection after the other.
-struct Receiving {
+struct FileReceiving {
     format: ReceiveFormat,
     store: Store,
     quiet: bool,
     reconnects: bool,
 }
 
-impl Transfer for Receiving {
+impl Transfer for FileReceiving {
     async fn carry(&self, socket: &Socket) -> Result<ShownProgress, Failure> {
         let progress = ShownProgress::of_receiver(self.quiet);
         punctual_file::receive(socket, &self.store, &self.format, &progress)
@@ -128,10 +130,10 @@ fn failure(error: punctual_file::Error) -> Failure {
 }
 
 /// The language of messages that an option allows.
-fn language(protocol: Option<Protocol>) -> Language {
+fn language(protocol: Option<FileProtocol>) -> Language {
     match protocol {
-        Some(Protocol::Segments) => Language::Segments,
-        Some(Protocol::Stream) | None => Language::Punctual,
+        Some(FileProtocol::Segments) => Language::Segments,
+        Some(FileProtocol::Stream) | None => Language::Punctual,
     }
 }
 
@@ -159,7 +161,7 @@ fn limited(config: Config, rate: Bitrate) -> Result<Config, Failure> {
 }
 
 /// The connection that `uri` asks for, with this protocol.
-fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failure> {
+fn srt_target(uri: &Uri, protocol: Option<FileProtocol>) -> Result<SrtTarget, Failure> {
     let Target::Srt(target) = &uri.target else {
         return Err(Failure::usage(format!("`{uri}`: files need SRT, such as `srt://host:4200`")));
     };
@@ -172,10 +174,10 @@ fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failur
         (Transmission::Live, _) => {
             return Err(Failure::usage(format!("`{uri}`: files need transtype=file")));
         }
-        (Transmission::Stream, Some(Protocol::Segments)) => {
+        (Transmission::Stream, Some(FileProtocol::Segments)) => {
             return Err(Failure::usage(format!("`{uri}`: segments are messages (messageapi=1)")));
         }
-        (_, Some(Protocol::Stream)) => {
+        (_, Some(FileProtocol::Stream)) => {
             target.config = target.config.with_transmission(Transmission::Stream);
         }
         _ => {}

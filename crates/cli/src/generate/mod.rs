@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use punctual::{Bitrate, now};
-use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::route::{RouteObserver, StreamDirection};
 use punctual_ends::{
     Connection, ConnectionLimits, Opener, Reader, Role, Streams, Writer, carry_all, end_stream,
     is_live,
@@ -22,7 +22,7 @@ use crate::stats::StatsFiles;
 use crate::stop::{self, Stop};
 use crate::uris;
 use crate::watching::Watching;
-use pace::Pace;
+use pace::MessageTimes;
 use payload::Payloads;
 use punctual_uri::Uri;
 
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
     if args.stamps.checksum().is_some() {
         Payloads::check_size(args.msgsize)?;
     }
-    let pace = Pace::new(&args, rate(&args))?;
+    let pace = MessageTimes::new(&args, rate(&args))?;
     args.destinations().for_each(uris::destination);
     let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
     let grouped = openers.iter().any(Opener::is_grouped);
@@ -68,7 +68,7 @@ fn rate(args: &GenerateArgs) -> Bitrate {
 
 struct Generate {
     args: GenerateArgs,
-    pace: Pace,
+    pace: MessageTimes,
     timer: SharedTimer,
     watching: Watching,
     stop: Stop,
@@ -87,7 +87,7 @@ impl Streams for Generate {
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let observed = connection.observed();
         let work = self.stream(connection);
-        self.watching.observe(&uri.to_string(), &observed, Way::Out, work).await
+        self.watching.observe(&uri.to_string(), &observed, StreamDirection::Out, work).await
     }
 }
 

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 
 /// The time of each message since the start, and the number of messages.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct MessageTimes {
     times: Times,
     /// The number of messages; `None` for no limit.
     limit: Option<u64>,
@@ -33,7 +33,7 @@ enum Times {
 /// The times of one stream.
 #[derive(Debug)]
 pub(crate) struct Schedule<'a> {
-    pace: &'a Pace,
+    pace: &'a MessageTimes,
     /// The origin of the times, which moves when the stream falls too far behind.
     origin: Instant,
     start: Instant,
@@ -43,7 +43,7 @@ pub(crate) struct Schedule<'a> {
     behind: Duration,
 }
 
-impl Pace {
+impl MessageTimes {
     /// The pace that the options ask for, at this rate if they have no times.
     pub(crate) fn new(args: &GenerateArgs, rate: Bitrate) -> Result<Self, Failure> {
         let times = match (&args.playback_csv, rate) {
@@ -156,8 +156,8 @@ mod tests {
 
     use super::*;
 
-    fn pace(times: Times) -> Pace {
-        Pace { times, limit: None, duration: None }
+    fn pace(times: Times) -> MessageTimes {
+        MessageTimes { times, limit: None, duration: None }
     }
 
     fn ms(millis: u64) -> Instant {
@@ -178,11 +178,12 @@ mod tests {
 
     #[test]
     fn number_and_duration_limit_the_stream() {
-        let ten = Pace { limit: Some(10), ..pace(a_millisecond()) };
+        let ten = MessageTimes { limit: Some(10), ..pace(a_millisecond()) };
         assert_eq!((ten.time(9).is_some(), ten.time(10)), (true, None));
-        let second = Pace { duration: Some(Duration::from_secs(1)), ..pace(a_millisecond()) };
+        let second =
+            MessageTimes { duration: Some(Duration::from_secs(1)), ..pace(a_millisecond()) };
         assert_eq!((second.time(999).is_some(), second.time(1_000)), (true, None));
-        let now = Pace { duration: Some(Duration::from_secs(1)), ..pace(Times::Now) };
+        let now = MessageTimes { duration: Some(Duration::from_secs(1)), ..pace(Times::Now) };
         let mut schedule = now.start(ms(0));
         assert!(schedule.take(ms(999)));
         assert!(!schedule.take(ms(1_000)));

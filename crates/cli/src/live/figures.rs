@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use punctual::{Bitrate, Statistics};
-use punctual_ends::route::Way;
+use punctual_ends::route::StreamDirection;
 use punctual_units::{DisplayDuration, percent};
 
 use crate::line::LineText;
-use crate::live::Watched;
+use crate::live::WatchedConnection;
 use crate::live::links::LinkTexts;
 use crate::live::unrecovered::Unrecovered;
 
@@ -27,9 +27,9 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn of(statistics: &Statistics, way: Way) -> Self {
+    pub(super) fn of(statistics: &Statistics, way: StreamDirection) -> Self {
         match way {
-            Way::In => Self {
+            StreamDirection::In => Self {
                 packets: statistics.packets_received_unique + statistics.packets_receive_dropped,
                 lost: statistics.packets_receive_lost,
                 retransmitted: statistics.packets_received_retransmitted,
@@ -39,7 +39,7 @@ impl Figures {
                 buffer: statistics.receive_buffer_span,
                 latency: statistics.receive_latency,
             },
-            Way::Out => Self {
+            StreamDirection::Out => Self {
                 packets: statistics.packets_sent_unique,
                 lost: statistics.packets_send_lost,
                 retransmitted: statistics.packets_retransmitted,
@@ -67,7 +67,7 @@ pub(super) struct Sum {
 impl Sum {
     /// Adds a connection, and the bytes that it has carried since it was last added to a sum,
     /// `time` ago.
-    pub(super) fn add(&mut self, watched: &mut Watched, time: Duration) {
+    pub(super) fn add(&mut self, watched: &mut WatchedConnection, time: Duration) {
         let bytes = watched.traffic.bytes();
         self.connections += 1;
         self.bytes += bytes - watched.bytes_before;
@@ -97,7 +97,7 @@ impl Sum {
     }
 
     /// The figures of the connections of this `way`, over the last `time`; `None` without any.
-    pub(super) fn describe(&self, time: Duration, way: Way) -> Option<LineText> {
+    pub(super) fn describe(&self, time: Duration, way: StreamDirection) -> Option<LineText> {
         if self.connections == 0 {
             return None;
         }
@@ -133,18 +133,18 @@ impl Sum {
 }
 
 /// The name of losses at this end: a sender knows them by NAKs, which repeat.
-pub(super) fn lost_by(way: Way) -> &'static str {
+pub(super) fn lost_by(way: StreamDirection) -> &'static str {
     match way {
-        Way::In => "lost",
-        Way::Out => "reported lost",
+        StreamDirection::In => "lost",
+        StreamDirection::Out => "reported lost",
     }
 }
 
 /// The name of a packet filter's packets at this end.
-pub(super) fn filtered_by(way: Way) -> &'static str {
+pub(super) fn filtered_by(way: StreamDirection) -> &'static str {
     match way {
-        Way::In => "rebuilt",
-        Way::Out => "parity",
+        StreamDirection::In => "rebuilt",
+        StreamDirection::Out => "parity",
     }
 }
 
@@ -155,30 +155,33 @@ mod tests {
     use punctual::LinkState;
 
     use super::*;
-    use punctual_ends::{EndLog, Traffic};
+    use punctual_ends::{EndLog, MessageTraffic};
 
     #[test]
     fn all_connections_make_one_line() {
-        let traffic = Arc::new(Traffic::default());
+        let traffic = Arc::new(MessageTraffic::default());
         (0..475).for_each(|_| traffic.count(1_316));
-        let watched = |id| Watched {
+        let watched = |id| WatchedConnection {
             id,
             name: String::new(),
-            way: Way::Out,
+            way: StreamDirection::Out,
             socket: None,
             traffic: Arc::clone(&traffic),
             log: Arc::new(EndLog::new("here", true)),
             bytes_before: 0,
             links: crate::live::Links::default(),
-            playout: crate::live::PlayoutCheck::default(),
+            playout: crate::live::PlayoutWarning::default(),
         };
         let mut sum = Sum::default();
-        assert_eq!(sum.describe(Duration::ZERO, Way::Out), None);
+        assert_eq!(sum.describe(Duration::ZERO, StreamDirection::Out), None);
         sum.add(&mut watched(1), Duration::ZERO);
         let second = Duration::from_secs(1);
-        assert_eq!(sum.describe(second, Way::Out).unwrap().to_string(), "5 Mb/s  475 messages");
+        assert_eq!(
+            sum.describe(second, StreamDirection::Out).unwrap().to_string(),
+            "5 Mb/s  475 messages"
+        );
         sum.add(&mut watched(2), Duration::ZERO);
-        let line = sum.describe(second, Way::Out).unwrap().to_string();
+        let line = sum.describe(second, StreamDirection::Out).unwrap().to_string();
         assert_eq!(line, "2 connections  10 Mb/s  950 messages");
         sum.srt = Some((
             Some(Duration::from_micros(20_312)),
@@ -191,11 +194,11 @@ mod tests {
             },
         ));
         assert_eq!(
-            sum.describe(second, Way::Out).unwrap().to_string(),
+            sum.describe(second, StreamDirection::Out).unwrap().to_string(),
             "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
              unrecovered 0  buffer 0 of 120 ms"
         );
-        let line = |columns| sum.describe(second, Way::Out).unwrap().fit(columns);
+        let line = |columns| sum.describe(second, StreamDirection::Out).unwrap().fit(columns);
         assert_eq!(
             line(100),
             "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  unrecovered 0  buffer 0 of \
@@ -207,10 +210,10 @@ mod tests {
             None,
             Figures { packets: 1_000, lost: 21, filter: Some(19), ..Figures::default() },
         ));
-        let line = sum.describe(second, Way::In).unwrap().to_string();
+        let line = sum.describe(second, StreamDirection::In).unwrap().to_string();
         assert!(!line.contains("RTT"), "it was not measured: {line}");
         assert!(line.contains("retransmitted 0 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
-        let line = sum.describe(second, Way::Out).unwrap().to_string();
+        let line = sum.describe(second, StreamDirection::Out).unwrap().to_string();
         assert!(line.contains("  parity 1.90 %  "), "{line}");
     }
 
@@ -219,11 +222,11 @@ mod tests {
         let line = |statistics: &Statistics| {
             let sum = Sum {
                 connections: 1,
-                srt: Some((None, Figures::of(statistics, Way::In))),
+                srt: Some((None, Figures::of(statistics, StreamDirection::In))),
                 links: LinkTexts::of_states(&[LinkState::Stable, LinkState::Idle]),
                 ..Sum::default()
             };
-            sum.describe(Duration::from_secs(1), Way::In).unwrap().fit(50)
+            sum.describe(Duration::from_secs(1), StreamDirection::In).unwrap().fit(50)
         };
         let mut statistics = Statistics::default();
         assert_eq!(line(&statistics), "0 b/s  links: 1 active, 1 on standby");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use punctual::{Bitrate, LinkReport, LinkState};
-use punctual_ends::route::Way;
+use punctual_ends::route::StreamDirection;
 use punctual_units::{DisplayDuration, percent};
 
 use super::figures::{Figures, lost_by};
@@ -29,7 +29,7 @@ impl LinkTexts {
         links: &[LinkReport],
         before: &mut Links,
         time: Duration,
-        way: Way,
+        way: StreamDirection,
     ) {
         self.each.extend(before.describe(links, time, way));
         self.states.extend(links.iter().map(|link| link.state));
@@ -73,7 +73,7 @@ impl Links {
         &mut self,
         links: &[LinkReport],
         time: Duration,
-        way: Way,
+        way: StreamDirection,
     ) -> Vec<String> {
         let all = links.iter().map(|link| {
             let bytes = carried(link, way);
@@ -91,7 +91,7 @@ impl Links {
 
 /// The summary of a link over the `time` of its group, without a state, which no link has at the
 /// end.
-pub(super) fn summary(link: &LinkReport, time: Duration, way: Way) -> String {
+pub(super) fn summary(link: &LinkReport, time: Duration, way: StreamDirection) -> String {
     let rate = Bitrate::of(carried(link, way), time);
     match link.state {
         LinkState::Gone => format!("{}: {}", link.remote, describe(link, rate, way)),
@@ -99,14 +99,14 @@ pub(super) fn summary(link: &LinkReport, time: Duration, way: Way) -> String {
     }
 }
 
-fn carried(link: &LinkReport, way: Way) -> u64 {
+fn carried(link: &LinkReport, way: StreamDirection) -> u64 {
     match way {
-        Way::In => link.statistics.bytes_received,
-        Way::Out => link.statistics.bytes_sent,
+        StreamDirection::In => link.statistics.bytes_received,
+        StreamDirection::Out => link.statistics.bytes_sent,
     }
 }
 
-fn describe(link: &LinkReport, rate: Bitrate, way: Way) -> String {
+fn describe(link: &LinkReport, rate: Bitrate, way: StreamDirection) -> String {
     let figures = Figures::of(&link.statistics, way);
     let rtt = link.statistics.measured_rtt();
     let rtt = rtt.map_or_else(String::new, |rtt| format!("RTT {:#}, ", DisplayDuration(rtt)));

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::Bitrate;
-use punctual_ends::route::Way;
-use punctual_ends::{EndLog, Observed, SrtEnd, Traffic};
+use punctual_ends::route::StreamDirection;
+use punctual_ends::{EndLog, MessageTraffic, Observed, SrtEnd};
 use punctual_units::{DisplayBytes, DisplayDuration, one_line, percent};
 use punctual_uri::Uri;
 
@@ -22,7 +22,7 @@ use crate::stop;
 use absent::Absences;
 use figures::{Figures, Sum, filtered_by, lost_by};
 use links::Links;
-use playout::PlayoutCheck;
+use playout::PlayoutWarning;
 use totals::Totals;
 use unrecovered::Unrecovered;
 
@@ -31,27 +31,27 @@ pub(crate) use absent::Absence;
 /// Watches the connections of a command.
 #[derive(Clone)]
 pub(crate) struct Live {
-    watched: Arc<Mutex<Vec<Watched>>>,
+    watched: Arc<Mutex<Vec<WatchedConnection>>>,
     absences: Absences,
     /// The totals of incoming and of outgoing connections.
     totals: Arc<Mutex<[Totals; 2]>>,
 }
 
 /// A connection that is watched.
-struct Watched {
+struct WatchedConnection {
     id: u64,
     name: String,
-    way: Way,
+    way: StreamDirection,
     socket: Option<SrtEnd>,
-    traffic: Arc<Traffic>,
+    traffic: Arc<MessageTraffic>,
     log: Arc<EndLog>,
     bytes_before: u64,
     links: Links,
-    playout: PlayoutCheck,
+    playout: PlayoutWarning,
 }
 
 /// Stops watching a connection when it is dropped, and logs its summary.
-pub(crate) struct Watch {
+pub(crate) struct ConnectionWatch {
     live: Live,
     id: u64,
     since: Instant,
@@ -76,8 +76,13 @@ impl Live {
     }
 
     /// Watches `connection`, which is named, until the result is dropped.
-    pub(crate) fn watch(&self, name: &str, connection: &Observed, way: Way) -> Watch {
-        self.lock().push(Watched {
+    pub(crate) fn watch(
+        &self,
+        name: &str,
+        connection: &Observed,
+        way: StreamDirection,
+    ) -> ConnectionWatch {
+        self.lock().push(WatchedConnection {
             id: connection.id,
             name: one_line(name).into_owned(),
             way,
@@ -86,9 +91,9 @@ impl Live {
             log: Arc::clone(&connection.log),
             bytes_before: 0,
             links: Links::default(),
-            playout: PlayoutCheck::default(),
+            playout: PlayoutWarning::default(),
         });
-        Watch { live: self.clone(), id: connection.id, since: Instant::now() }
+        ConnectionWatch { live: self.clone(), id: connection.id, since: Instant::now() }
     }
 
     /// Names an end without a connection, until the result is dropped.
@@ -104,7 +109,7 @@ impl Live {
     /// Logs the totals of all connections that have ended, if there were several.
     pub(crate) fn say_totals(&self) {
         let totals = *self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        for (totals, way) in totals.iter().zip([Way::In, Way::Out]) {
+        for (totals, way) in totals.iter().zip([StreamDirection::In, StreamDirection::Out]) {
             if let Some(text) = totals.describe(way) {
                 tracing::info!("{text}");
             }
@@ -121,7 +126,7 @@ impl Live {
         }
     }
 
-    fn add_to_totals(&self, watched: &Watched) {
+    fn add_to_totals(&self, watched: &WatchedConnection) {
         let unrecovered = match (&watched.socket, watched.traffic.lost()) {
             (Some(socket), _) => Unrecovered::of(&socket.statistics(), watched.way),
             (None, Some((lost, _))) => Unrecovered::by_numbers(lost),
@@ -148,28 +153,30 @@ impl Live {
         for watched in self.lock().iter_mut() {
             watched.warn_of_playout();
             match watched.way {
-                Way::In => incoming.add(watched, time),
-                Way::Out => outgoing.add(watched, time),
+                StreamDirection::In => incoming.add(watched, time),
+                StreamDirection::Out => outgoing.add(watched, time),
             }
         }
         match (incoming.has_srt(), outgoing.has_srt()) {
             (true, true) => {
                 let mut both = LineText::default();
-                both.append("in", incoming.describe(time, Way::In)?);
-                both.append("out", outgoing.describe(time, Way::Out)?);
+                both.append("in", incoming.describe(time, StreamDirection::In)?);
+                both.append("out", outgoing.describe(time, StreamDirection::Out)?);
                 Some(both)
             }
-            (false, true) => outgoing.describe(time, Way::Out),
-            _ => incoming.describe(time, Way::In).or_else(|| outgoing.describe(time, Way::Out)),
+            (false, true) => outgoing.describe(time, StreamDirection::Out),
+            _ => incoming
+                .describe(time, StreamDirection::In)
+                .or_else(|| outgoing.describe(time, StreamDirection::Out)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Watched>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<WatchedConnection>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Watch {
+impl Drop for ConnectionWatch {
     fn drop(&mut self) {
         let mut all = self.live.lock();
         let Some(place) = all.iter().position(|watched| watched.id == self.id) else { return };
@@ -180,7 +187,7 @@ impl Drop for Watch {
     }
 }
 
-impl Watched {
+impl WatchedConnection {
     fn warn_of_playout(&mut self) {
         let Some(SrtEnd::Socket(socket)) = &self.socket else { return };
         if let Some(warning) = self.playout.warning(&socket.info(), &socket.statistics()) {
@@ -194,7 +201,7 @@ impl Watched {
         let mut text = format!(
             "{}: {} {messages} messages, {:#}, in {:#} ({:#})",
             self.name,
-            if self.way == Way::In { "received" } else { "sent" },
+            if self.way == StreamDirection::In { "received" } else { "sent" },
             DisplayBytes(bytes),
             DisplayDuration(time),
             Bitrate::of(bytes, time),

@@ -7,11 +7,11 @@ use punctual_units::DisplayDuration;
 
 /// Notices a playout point below the round trip, once for a connection.
 #[derive(Debug, Default)]
-pub(super) struct PlayoutCheck {
+pub(super) struct PlayoutWarning {
     is_told: bool,
 }
 
-impl PlayoutCheck {
+impl PlayoutWarning {
     /// The warning about a connection whose packets are all used before a retransmission can come;
     /// `None` if there is no reason for one, or it was given before.
     pub(super) fn warning(

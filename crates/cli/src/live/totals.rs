@@ -1,6 +1,6 @@
 //! The totals of all connections of a command.
 
-use punctual_ends::route::Way;
+use punctual_ends::route::StreamDirection;
 use punctual_units::DisplayBytes;
 
 use crate::live::unrecovered::Unrecovered;
@@ -24,8 +24,8 @@ impl Totals {
     }
 
     /// The totals in words; `None` for fewer than two connections, since one has its own summary.
-    pub(super) fn describe(&self, way: Way) -> Option<String> {
-        let verb = if way == Way::In { "received" } else { "sent" };
+    pub(super) fn describe(&self, way: StreamDirection) -> Option<String> {
+        let verb = if way == StreamDirection::In { "received" } else { "sent" };
         (self.connections > 1).then(|| {
             format!(
                 "{} connections in all: {verb} {} messages, {:#}, {}",
@@ -50,12 +50,12 @@ mod tests {
         let received = |dropped| {
             let mut statistics = Statistics::default();
             statistics.packets_receive_dropped = dropped;
-            Unrecovered::of(&statistics, Way::In)
+            Unrecovered::of(&statistics, StreamDirection::In)
         };
         totals.add(10, 13_160, received(1));
-        assert_eq!(totals.describe(Way::In), None);
+        assert_eq!(totals.describe(StreamDirection::In), None);
         totals.add(20, 26_320, received(2));
-        let said = totals.describe(Way::In).expect("there are two");
+        let said = totals.describe(StreamDirection::In).expect("there are two");
         assert_eq!(said, "2 connections in all: received 30 messages, 39.5 kB, unrecovered 3");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use punctual::Statistics;
-use punctual_ends::route::Way;
+use punctual_ends::route::StreamDirection;
 
 /// Packets that are never delivered. The receiver knows them, and one of this implementation tells
 /// the sender. Otherwise a sender knows only what it dropped itself: packets that were not
@@ -15,10 +15,10 @@ pub(super) struct Unrecovered {
 }
 
 impl Unrecovered {
-    pub(super) fn of(statistics: &Statistics, way: Way) -> Self {
+    pub(super) fn of(statistics: &Statistics, way: StreamDirection) -> Self {
         let at_receiver = match way {
-            Way::In => Some(statistics.packets_receive_dropped),
-            Way::Out => statistics.unrecovered_at_peer(),
+            StreamDirection::In => Some(statistics.packets_receive_dropped),
+            StreamDirection::Out => statistics.unrecovered_at_peer(),
         };
         let dropped_by_sender = match at_receiver {
             Some(_) => None,
@@ -75,11 +75,11 @@ mod tests {
             all.add(one);
             one.to_string()
         };
-        assert_eq!(said(&statistics, Way::In), "unrecovered 2");
-        assert_eq!(said(&statistics, Way::Out), "dropped by the sender 7");
+        assert_eq!(said(&statistics, StreamDirection::In), "unrecovered 2");
+        assert_eq!(said(&statistics, StreamDirection::Out), "dropped by the sender 7");
         statistics.peer_drop_reports = 9;
         statistics.packets_peer_dropped = 3;
-        assert_eq!(said(&statistics, Way::Out), "unrecovered 3");
+        assert_eq!(said(&statistics, StreamDirection::Out), "unrecovered 3");
         assert_eq!(all.to_string(), "unrecovered 5, dropped by the sender 7");
     }
 }

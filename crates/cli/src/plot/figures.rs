@@ -6,15 +6,15 @@ use punctual_stats::read::TableKind;
 use super::source::{Loaded, Source};
 
 /// A figure: its title, its caption, and its panels.
-struct Figure {
+struct PlotFigure {
     kind: TableKind,
     title: &'static str,
     caption: &'static str,
-    panels: &'static [Panel],
+    panels: &'static [PlotPanel],
 }
 
 /// A panel, whose columns have one unit.
-struct Panel {
+struct PlotPanel {
     label: &'static str,
     unit: Unit,
     /// Columns and their names in the figure.
@@ -45,7 +45,7 @@ pub(super) fn charts(loaded: &Loaded, kind: TableKind) -> Vec<Chart> {
     latency.into_iter().chain(figures.filter_map(|figure| chart(figure, loaded))).collect()
 }
 
-fn chart(figure: &Figure, loaded: &Loaded) -> Option<Chart> {
+fn chart(figure: &PlotFigure, loaded: &Loaded) -> Option<Chart> {
     let columns = || figure.panels.iter().flat_map(|panel| panel.columns);
     let has_any = |source: &&Source| columns().any(|(column, _)| source.has(column));
     let sources = loaded.sources.iter().filter(|source| source.kind == figure.kind);
@@ -82,7 +82,7 @@ fn chart(figure: &Figure, loaded: &Loaded) -> Option<Chart> {
     Some(panels.fold(chart, |chart, (y, series, markers)| with(chart.panel(y), series, markers)))
 }
 
-fn series(sources: &[&Source], panel: &Panel, columns: &[(&str, &str)]) -> Vec<Series> {
+fn series(sources: &[&Source], panel: &PlotPanel, columns: &[(&str, &str)]) -> Vec<Series> {
     let mut all = Vec::new();
     for source in sources {
         for (column, name) in columns.iter().filter(|(column, _)| source.has(column)) {
@@ -183,30 +183,38 @@ const MS: Unit = Unit::Scaled(Factor::One, "ms");
 const MS_OF_US: Unit = Unit::Scaled(Factor::Thousandth, "ms");
 const MBPS: Unit = Unit::Scaled(Factor::One, "Mb/s");
 
-const FIGURES: &[Figure] = &[
-    Figure {
+const FIGURES: &[PlotFigure] = &[
+    PlotFigure {
         kind: TableKind::Metrics,
         title: "Jitter",
         caption: "Smoothed variation of the transit time (RFC 3550) at the receiving application.",
-        panels: &[Panel { label: "Jitter", unit: MS_OF_US, columns: &[("usJitter", "jitter")] }],
+        panels: &[PlotPanel {
+            label: "Jitter",
+            unit: MS_OF_US,
+            columns: &[("usJitter", "jitter")],
+        }],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Metrics,
         title: "Time-stamped delay factor (TS-DF)",
         caption: "Spread of the transit times within each row (EBU TECH 3337).",
-        panels: &[Panel { label: "TS-DF", unit: MS_OF_US, columns: &[("usDelayFactor", "TS-DF")] }],
+        panels: &[PlotPanel {
+            label: "TS-DF",
+            unit: MS_OF_US,
+            columns: &[("usDelayFactor", "TS-DF")],
+        }],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Metrics,
         title: "Payloads received",
         caption: "Counted by the numbers in the payloads, after SRT has done its work.",
         panels: &[
-            Panel {
+            PlotPanel {
                 label: "Payloads",
                 unit: Unit::Packets,
                 columns: &[("pktReceived", "received")],
             },
-            Panel {
+            PlotPanel {
                 label: "Payloads",
                 unit: Unit::Packets,
                 columns: &[
@@ -218,14 +226,14 @@ const FIGURES: &[Figure] = &[
             },
         ],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Statistics,
         title: "Sender: packets",
         caption: "Each report of a loss counts. Packets that are dropped are too late to be \
                   retransmitted.",
         panels: &[
-            Panel { label: "Packets", unit: Unit::Packets, columns: &[("pktSent", "sent")] },
-            Panel {
+            PlotPanel { label: "Packets", unit: Unit::Packets, columns: &[("pktSent", "sent")] },
+            PlotPanel {
                 label: "Packets",
                 unit: Unit::Packets,
                 columns: &[
@@ -236,13 +244,17 @@ const FIGURES: &[Figure] = &[
             },
         ],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Statistics,
         title: "Receiver: packets",
         caption: "Packets that are dropped were given up; belated ones arrived after that.",
         panels: &[
-            Panel { label: "Packets", unit: Unit::Packets, columns: &[("pktRecv", "received")] },
-            Panel {
+            PlotPanel {
+                label: "Packets",
+                unit: Unit::Packets,
+                columns: &[("pktRecv", "received")],
+            },
+            PlotPanel {
                 label: "Packets",
                 unit: Unit::Packets,
                 columns: &[
@@ -255,52 +267,56 @@ const FIGURES: &[Figure] = &[
             },
         ],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Statistics,
         title: "Rates",
         caption: "With retransmissions.",
         panels: &[
-            Panel { label: "Sending", unit: MBPS, columns: &[("mbpsSendRate", "sending")] },
-            Panel { label: "Receiving", unit: MBPS, columns: &[("mbpsRecvRate", "receiving")] },
+            PlotPanel { label: "Sending", unit: MBPS, columns: &[("mbpsSendRate", "sending")] },
+            PlotPanel { label: "Receiving", unit: MBPS, columns: &[("mbpsRecvRate", "receiving")] },
         ],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Statistics,
         title: "Round-trip time",
         caption: "Smoothed, as the connection measures it.",
-        panels: &[Panel { label: "RTT", unit: MS, columns: &[("msRTT", "RTT")] }],
+        panels: &[PlotPanel { label: "RTT", unit: MS, columns: &[("msRTT", "RTT")] }],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Statistics,
         title: "Buffers",
         caption: "The time span of the packets that wait in them.",
         panels: &[
-            Panel { label: "Send buffer", unit: MS, columns: &[("msSndBuf", "send buffer")] },
-            Panel { label: "Receive buffer", unit: MS, columns: &[("msRcvBuf", "receive buffer")] },
+            PlotPanel { label: "Send buffer", unit: MS, columns: &[("msSndBuf", "send buffer")] },
+            PlotPanel {
+                label: "Receive buffer",
+                unit: MS,
+                columns: &[("msRcvBuf", "receive buffer")],
+            },
         ],
     },
-    Figure {
+    PlotFigure {
         kind: TableKind::Statistics,
         title: "Window and pacing",
         caption: "Packets under way and not acknowledged; the room that is left in the buffers; \
                   the time between two packets; the link's capacity as estimated.",
         panels: &[
-            Panel {
+            PlotPanel {
                 label: "In flight",
                 unit: Unit::Scaled(Factor::One, "packets"),
                 columns: &[("pktFlightSize", "in flight")],
             },
-            Panel {
+            PlotPanel {
                 label: "Free in buffers",
                 unit: Unit::Scaled(Factor::Millionth, "MB"),
                 columns: &[("byteAvailSndBuf", "sender's"), ("byteAvailRcvBuf", "receiver's")],
             },
-            Panel {
+            PlotPanel {
                 label: "Send period",
                 unit: Unit::Scaled(Factor::One, "µs"),
                 columns: &[("usPktSndPeriod", "send period")],
             },
-            Panel {
+            PlotPanel {
                 label: "Capacity",
                 unit: MBPS,
                 columns: &[("mbpsBandwidth", "estimated capacity")],

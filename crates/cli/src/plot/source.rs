@@ -6,7 +6,7 @@ use std::{fs, io};
 use punctual_figures::Text;
 use punctual_stats::read::{ConnectionRows, StatsTable, TableKind};
 
-use crate::args::Align;
+use crate::args::TimeAlignment;
 use crate::exit::Failure;
 
 /// The contents of all files.
@@ -14,7 +14,7 @@ use crate::exit::Failure;
 pub(super) struct Loaded {
     pub(super) sources: Vec<Source>,
     pub(super) warnings: Vec<String>,
-    align: Align,
+    align: TimeAlignment,
     files: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Source {
 }
 
 /// Reads all files and puts them on one clock.
-pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Failure> {
+pub(super) fn load(files: &[PathBuf], align: Option<TimeAlignment>) -> Result<Loaded, Failure> {
     let mut tables = Vec::new();
     let mut warnings = Vec::new();
     for file in files {
@@ -58,7 +58,7 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
     let mut sources: Vec<Source> = Vec::new();
     for ((table, file), name) in tables.into_iter().zip(files).zip(names) {
         let offset = match (align, first, table.start_us()) {
-            (Align::Clock, Some(first), Some(start)) => seconds(start - first),
+            (TimeAlignment::Clock, Some(first), Some(start)) => seconds(start - first),
             _ => 0.0,
         };
         let several = table.connections.len() > 1;
@@ -102,8 +102,8 @@ impl Loaded {
         let (rows, series) = (plural(rows, "row"), plural(connections, "connection"));
         let how = match (self.files, self.align) {
             (1, _) => String::new(),
-            (_, Align::Start) => ", each drawn from its own start".to_owned(),
-            (_, Align::Clock) => ", laid over each other by the clock".to_owned(),
+            (_, TimeAlignment::Start) => ", each drawn from its own start".to_owned(),
+            (_, TimeAlignment::Clock) => ", laid over each other by the clock".to_owned(),
         };
         Text::from(format!("{rows} of {series} in {}{how}.", plural(self.files, "file")))
     }
@@ -163,23 +163,27 @@ impl Source {
 }
 
 /// The common time axis of the files.
-fn choose(tables: &[StatsTable], files: &[PathBuf], wish: Option<Align>) -> Result<Align, Failure> {
+fn choose(
+    tables: &[StatsTable],
+    files: &[PathBuf],
+    wish: Option<TimeAlignment>,
+) -> Result<TimeAlignment, Failure> {
     let without = tables.iter().position(|table| table.start_us().is_none());
     match (wish, without) {
-        (Some(Align::Clock), Some(index)) => Err(Failure::usage(format!(
+        (Some(TimeAlignment::Clock), Some(index)) => Err(Failure::usage(format!(
             "{}: it has no `Timepoint`, so it cannot be laid over others by the clock; use --align \
              start",
             files[index].display()
         ))),
         (Some(align), _) => Ok(align),
-        (None, Some(_)) => Ok(Align::Start),
+        (None, Some(_)) => Ok(TimeAlignment::Start),
         (None, None) => {
             let starts = tables.iter().filter_map(StatsTable::start_us);
             let ends = tables.iter().filter_map(|table| {
                 table.connections.iter().flat_map(|rows| &rows.timepoints_us).max().copied()
             });
             let overlap = starts.max() <= ends.min();
-            Ok(if overlap { Align::Clock } else { Align::Start })
+            Ok(if overlap { TimeAlignment::Clock } else { TimeAlignment::Start })
         }
     }
 }

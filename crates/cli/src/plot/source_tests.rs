@@ -66,12 +66,12 @@ fn overlapping_files_share_a_clock_and_others_begin_at_zero() {
     let during = table("2026-01-02T05:04:30+0200", "2026-01-02T05:06:00+0200");
     let later = table("2026-01-02T04:00:00Z", "2026-01-02T04:01:00Z");
     let chosen = |other: &StatsTable, wish| choose(&[one.clone(), other.clone()], &files, wish);
-    assert_eq!(chosen(&during, None).unwrap(), Align::Clock);
-    assert_eq!(chosen(&later, None).unwrap(), Align::Start);
-    assert_eq!(chosen(&later, Some(Align::Clock)).unwrap(), Align::Clock);
+    assert_eq!(chosen(&during, None).unwrap(), TimeAlignment::Clock);
+    assert_eq!(chosen(&later, None).unwrap(), TimeAlignment::Start);
+    assert_eq!(chosen(&later, Some(TimeAlignment::Clock)).unwrap(), TimeAlignment::Clock);
     let without = StatsTable::parse("Time,msRTT\n0,1\n").unwrap();
-    assert_eq!(chosen(&without, None).unwrap(), Align::Start);
-    let error = chosen(&without, Some(Align::Clock)).unwrap_err();
+    assert_eq!(chosen(&without, None).unwrap(), TimeAlignment::Start);
+    let error = chosen(&without, Some(TimeAlignment::Clock)).unwrap_err();
     assert!(error.is_usage() && error.to_string().starts_with("b.csv: "), "{error}");
 }
 

@@ -1,6 +1,6 @@
 //! The sums and means of each connection, as tables.
 
-use punctual_figures::{Column, Page, Table};
+use punctual_figures::{Page, Table, TableColumn};
 use punctual_stats::read::TableKind;
 
 use super::source::{Loaded, Source};
@@ -20,8 +20,8 @@ pub(super) fn write(page: &mut Page, loaded: &Loaded) {
         if sources().next().is_none() {
             continue;
         }
-        let heads = sources().map(|source| Column::number(source.name.clone()));
-        let mut table = Table::new(caption, [Column::text("")].into_iter().chain(heads));
+        let heads = sources().map(|source| TableColumn::number(source.name.clone()));
+        let mut table = Table::new(caption, [TableColumn::text("")].into_iter().chain(heads));
         for (name, decimals, value) in measures {
             let values: Vec<Option<f64>> = sources().map(value).collect();
             if values.iter().any(Option::is_some) {

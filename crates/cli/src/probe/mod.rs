@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use punctual::{RetransmitAlgorithm, Socket, Timer, now};
 use punctual_ends::srt;
-use punctual_probe::{Measurement, Peer, Probe, Progress, Stage, document, recommend};
+use punctual_probe::{Measurement, Probe, ProbePeer, ProbeProgress, Stage, document, recommend};
 use punctual_units::DisplayDuration;
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
@@ -65,9 +65,9 @@ async fn drive(
         .config(latency, info.max_payload)
         .map_err(|error| Failure::usage(error.to_string()))?;
     let mut probe = Probe::new(config, now());
-    let watch = Watch::start(quiet);
+    let watch = ProbeLine::start(quiet);
     let mut timer = Timer::new()?;
-    let mut said = Said::default();
+    let mut said = LoggedEvents::default();
     let mut end = None;
     while let Some(due) = probe.poll_timeout() {
         let moment = now();
@@ -102,20 +102,20 @@ async fn drive(
 
 /// The events of the probe that have been logged so far.
 #[derive(Default)]
-struct Said {
+struct LoggedEvents {
     peer: bool,
     steps: usize,
 }
 
-impl Said {
+impl LoggedEvents {
     fn tell(&mut self, probe: &Probe) {
         if let (Some(peer), false) = (probe.peer(), self.peer) {
             self.peer = true;
             match peer {
-                Peer::Punctual => {
+                ProbePeer::Punctual => {
                     tracing::info!("the other end is Punctual and reports what arrives");
                 }
-                Peer::Other => tracing::info!(
+                ProbePeer::Other => tracing::info!(
                     "the other end is not `punctual probe --listen`: measuring by this end alone"
                 ),
             }
@@ -130,14 +130,14 @@ impl Said {
 }
 
 /// The live line.
-struct Watch {
-    progress: Arc<Mutex<Option<Progress>>>,
+struct ProbeLine {
+    progress: Arc<Mutex<Option<ProbeProgress>>>,
     task: Option<tokio::task::JoinHandle<()>>,
 }
 
-impl Watch {
+impl ProbeLine {
     fn start(quiet: bool) -> Self {
-        let progress = Arc::<Mutex<Option<Progress>>>::default();
+        let progress = Arc::<Mutex<Option<ProbeProgress>>>::default();
         let shown = Arc::clone(&progress);
         let describe = move |_: Duration| {
             let progress = *shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,12 +147,12 @@ impl Watch {
         Self { progress, task }
     }
 
-    fn show(&self, progress: Progress) {
+    fn show(&self, progress: ProbeProgress) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 }
 
-impl Drop for Watch {
+impl Drop for ProbeLine {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -160,7 +160,7 @@ impl Drop for Watch {
     }
 }
 
-fn describe(progress: &Progress) -> LineText {
+fn describe(progress: &ProbeProgress) -> LineText {
     let doing = match progress.stage {
         Stage::Greeting => "waiting for the peer".to_owned(),
         Stage::Ramp(rate) => format!("trying {rate:#}"),

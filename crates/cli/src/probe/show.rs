@@ -4,18 +4,18 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use punctual_probe::{
-    Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepKind, StepResult,
-    Uris, Verdict, describe,
+    LinkKind, Measurement, NotEnough, ProbePeer, RateVerdict, Recommendation, StepKind, StepResult,
+    TimeDistribution, Uris, describe,
 };
 use punctual_units::{DisplayBytes, DisplayDuration, share_in_percent};
 
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
     let verdict = match step.verdict {
-        Verdict::Clear if step.kind == StepKind::Sustained => "held for a while".to_owned(),
-        Verdict::Clear => "carried".to_owned(),
-        Verdict::Congested(sign) => format!("too much: {}", describe(sign)),
-        Verdict::Unfinished => "not tried for long enough".to_owned(),
+        RateVerdict::Clear if step.kind == StepKind::Sustained => "held for a while".to_owned(),
+        RateVerdict::Clear => "carried".to_owned(),
+        RateVerdict::Congested(sign) => format!("too much: {}", describe(sign)),
+        RateVerdict::Unfinished => "not tried for long enough".to_owned(),
     };
     let rtt = step.rtt.map_or_else(|| "?".to_owned(), shown);
     format!("{:#}: {verdict} (RTT {rtt}, lost {})", step.rate, share_in_percent(step.loss))
@@ -29,8 +29,8 @@ pub(super) fn report(
 ) -> String {
     let mut text = String::new();
     let who = match measurement.peer {
-        Peer::Punctual => "seen from both ends",
-        Peer::Other => "seen from this end only",
+        ProbePeer::Punctual => "seen from both ends",
+        ProbePeer::Other => "seen from this end only",
     };
     let _ = writeln!(text, "The link to {address}, {who}, in {}\n", shown(measurement.duration));
     measured(&mut text, measurement);
@@ -195,7 +195,7 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
     }
 }
 
-fn distribution(times: &Distribution) -> String {
+fn distribution(times: &TimeDistribution) -> String {
     format!(
         "{} least, {} median, {} p95, {} p99, {} most",
         shown(times.min),

@@ -23,7 +23,7 @@ pub(crate) struct MetricsFile {
 }
 
 /// The meter of one connection.
-pub(crate) struct Measurement {
+pub(crate) struct ConnectionMeter {
     connection: u64,
     /// Whether anything arrived.
     has_any: AtomicBool,
@@ -53,7 +53,7 @@ impl MetricsFile {
     /// the end.
     pub(crate) async fn observe<T>(
         &self,
-        measurement: &Measurement,
+        measurement: &ConnectionMeter,
         work: impl Future<Output = T>,
     ) -> T {
         let mut work = std::pin::pin!(work);
@@ -76,14 +76,14 @@ impl MetricsFile {
         }
     }
 
-    fn row(&self, measurement: &Measurement) {
+    fn row(&self, measurement: &ConnectionMeter) {
         let timepoint = timepoint(SystemTime::now());
         let report = measurement.lock().report();
         self.rows.write(report.csv_row(&timepoint, measurement.connection));
     }
 }
 
-impl Measurement {
+impl ConnectionMeter {
     /// The measurement of the connection with this number.
     pub(crate) fn new(connection: u64, args: &MetricsArgs) -> Self {
         Self {

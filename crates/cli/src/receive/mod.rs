@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use punctual_ends::route::{RouteObserver, Way};
+use punctual_ends::route::{RouteObserver, StreamDirection};
 use punctual_ends::{
     Connection, ConnectionLimits, Opener, Role, Streams, carry_all, check_arrival,
 };
@@ -19,7 +19,7 @@ use crate::stats::StatsFiles;
 use crate::stop::{self, Stop};
 use crate::uris;
 use crate::watching::Watching;
-use measure::{Measurement, MetricsFile};
+use measure::{ConnectionMeter, MetricsFile};
 use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
@@ -62,13 +62,13 @@ impl Streams for Receive {
 
     /// Receives one stream.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
-        let measurement = Measurement::new(connection.id, &self.args.metrics);
+        let measurement = ConnectionMeter::new(connection.id, &self.args.metrics);
         let observed = connection.observed();
         let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));
         if let Some(metrics) = &self.metrics {
             work = Box::pin(metrics.observe(&measurement, work));
         }
-        self.watching.observe(&uri.to_string(), &observed, Way::In, work).await
+        self.watching.observe(&uri.to_string(), &observed, StreamDirection::In, work).await
     }
 }
 
@@ -76,7 +76,7 @@ impl Receive {
     async fn stream(
         &self,
         mut connection: Connection,
-        measurement: &Measurement,
+        measurement: &ConnectionMeter,
     ) -> Result<(), Failure> {
         let mut batch = Vec::new();
         let mut answers = VecDeque::new();

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_ends::route::{
     CutOff, CutOffReason, Destination, Fanout, Flow, Inbox, Members, Openings,
-    ResumableDestination, RouteSettings, SinkSpool, Source, Viewers, Way, WhenFull, gather_for,
+    ResumableDestination, RouteSettings, SinkSpool, Source, StreamDirection, Viewers, WhenFull,
+    gather_for,
 };
-use punctual_ends::{Opener, Pace, Pacing, Role, check_loop, is_live};
+use punctual_ends::{FilePace, Opener, Pacing, Role, check_loop, is_live};
 use punctual_uri::{FileTarget, Limits, Target, Uri};
 use tokio::task::JoinSet;
 
@@ -78,7 +79,7 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     if args.bidir && sinks.len() > 1 {
         return Err(Failure::usage("--bidir needs exactly one destination"));
     }
-    let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
+    let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(FilePace::None));
     let pacing = Pacing {
         pace,
         repeat: args.repeat,
@@ -146,12 +147,12 @@ async fn carry(
             ends.spawn(ends_with.end(viewers.run(settings), name, cut_off));
         } else {
             let outbox = std::mem::replace(&mut back, Fanout::to_nobody());
-            let flow = Flow::new(Way::Out, Some(inbox), outbox);
+            let flow = Flow::new(StreamDirection::Out, Some(inbox), outbox);
             let destination = Destination::new(opener, flow, opening);
             ends.spawn(ends_with.end(destination.run(settings), name, cut_off));
         }
     }
-    let source = Source::new(source, Flow::new(Way::In, from_back, outbox), openings);
+    let source = Source::new(source, Flow::new(StreamDirection::In, from_back, outbox), openings);
     ends.spawn(async move {
         let ended = source.run(settings).await;
         common.is_over.store(true, Ordering::Relaxed);

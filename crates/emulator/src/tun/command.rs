@@ -94,7 +94,7 @@ impl SideCommand {
             }
         })?;
         let (id, handle) = start.recv().map_err(io::Error::other)??;
-        Ok(Running { id, handle, ended: Ended::Later(ended) })
+        Ok(Running { id, handle, ended: CommandEnd::Later(ended) })
     }
 
     fn helper(self, side: Side) -> Command {
@@ -122,11 +122,11 @@ fn handle_of(child: &Child) -> io::Result<OwnedFd> {
 pub struct Running {
     id: u32,
     handle: OwnedFd,
-    ended: Ended,
+    ended: CommandEnd,
 }
 
 #[derive(Debug)]
-enum Ended {
+enum CommandEnd {
     Later(oneshot::Receiver<io::Result<ExitStatus>>),
     With(ExitStatus),
 }
@@ -157,10 +157,10 @@ impl Running {
     /// The system cannot tell.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = match &mut self.ended {
-            Ended::Later(ended) => ended.await.map_err(io::Error::other)??,
-            Ended::With(status) => *status,
+            CommandEnd::Later(ended) => ended.await.map_err(io::Error::other)??,
+            CommandEnd::With(status) => *status,
         };
-        self.ended = Ended::With(status);
+        self.ended = CommandEnd::With(status);
         Ok(status)
     }
 

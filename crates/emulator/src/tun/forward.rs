@@ -18,7 +18,7 @@ use crate::tun::{Side, TunConfig};
 
 /// An order for the thread.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ForwarderOrder {
     /// Report the totals of the links: left to right, right to left.
     Report(SyncSender<[DirectionReport; 2]>),
     /// Restart the links: their timelines and their totals.
@@ -38,7 +38,7 @@ pub(super) struct Forwarder {
     /// Packets that are not in use, for their memory.
     spare: Vec<Vec<u8>>,
     room: Vec<u8>,
-    orders: Receiver<Order>,
+    orders: Receiver<ForwarderOrder>,
     /// Readable when there are orders.
     bell: Arc<OwnedFd>,
 }
@@ -48,7 +48,7 @@ impl Forwarder {
     pub(super) fn new(
         config: TunConfig,
         devices: [SyncDevice; 2],
-        orders: Receiver<Order>,
+        orders: Receiver<ForwarderOrder>,
         bell: Arc<OwnedFd>,
     ) -> Self {
         Self {
@@ -150,8 +150,8 @@ impl Forwarder {
         loop {
             match self.orders.try_recv() {
                 // The asker may be gone.
-                Ok(Order::Report(answer)) => drop(answer.send(self.report())),
-                Ok(Order::Restart) => {
+                Ok(ForwarderOrder::Report(answer)) => drop(answer.send(self.report())),
+                Ok(ForwarderOrder::Restart) => {
                     self.links = links(&self.config);
                     self.refused = [0; 2];
                 }

@@ -21,7 +21,7 @@ use punctual_units::Instant;
 
 use crate::realtime::run_before_others;
 use crate::report::{DirectionReport, TunReport};
-use forward::{Forwarder, Order, bell, ring};
+use forward::{Forwarder, ForwarderOrder, bell, ring};
 use namespace::Namespace;
 
 pub use command::{Helper, Running, SideCommand};
@@ -71,7 +71,7 @@ pub struct TunEmulator {
     namespaces: [Namespace; 2],
     start: Instant,
     /// Ends the thread when it is gone.
-    orders: Option<Sender<Order>>,
+    orders: Option<Sender<ForwarderOrder>>,
     bell: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
@@ -125,13 +125,13 @@ impl TunEmulator {
     /// Restarts the links, timelines and statistics included. Packets under way are lost.
     pub fn restart(&mut self) {
         self.start = now();
-        self.tell(Order::Restart);
+        self.tell(ForwarderOrder::Restart);
     }
 
     /// The totals so far.
     pub fn report(&self) -> TunReport {
         let (answer, answered) = sync_channel(1);
-        self.tell(Order::Report(answer));
+        self.tell(ForwarderOrder::Report(answer));
         // Nobody answers only if the thread has failed, and has said so.
         let [up, down] = answered.recv().unwrap_or_default();
         let count = |mut report: DirectionReport, side: Side| {
@@ -154,7 +154,7 @@ impl TunEmulator {
         &self.namespaces[side.place()]
     }
 
-    fn tell(&self, order: Order) {
+    fn tell(&self, order: ForwarderOrder) {
         if let Some(orders) = &self.orders {
             // As above.
             let _ = orders.send(order);

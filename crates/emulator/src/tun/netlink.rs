@@ -22,12 +22,12 @@ impl Netlink {
 
     /// Switches a device on.
     pub(super) fn switch_on(&self, device: u32) -> io::Result<()> {
-        self.change(Request::new(RTM_NEWLINK, ACK).interface(device, IFF_UP))
+        self.change(NetlinkRequest::new(RTM_NEWLINK, ACK).interface(device, IFF_UP))
     }
 
     /// Sets the largest packet that a device takes, and how many may wait to be read from it.
     pub(super) fn set_sizes(&self, device: u32, mtu: u32, queue: u32) -> io::Result<()> {
-        let request = Request::new(RTM_NEWLINK, ACK).interface(device, 0);
+        let request = NetlinkRequest::new(RTM_NEWLINK, ACK).interface(device, 0);
         let request = request.attribute(IFLA_MTU, &mtu.to_ne_bytes());
         self.change(request.attribute(IFLA_TXQLEN, &queue.to_ne_bytes()))
     }
@@ -35,7 +35,7 @@ impl Netlink {
     /// Gives a device an address, which is usable at once.
     pub(super) fn add_address(&self, device: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
         let octets = octets(address);
-        let request = Request::new(RTM_NEWADDR, CREATE)
+        let request = NetlinkRequest::new(RTM_NEWADDR, CREATE)
             .bytes(&[family(address), prefix, IFA_F_NODAD, RT_SCOPE_UNIVERSE])
             .bytes(&device.to_ne_bytes());
         self.change(request.attribute(IFA_LOCAL, &octets).attribute(IFA_ADDRESS, &octets))
@@ -44,7 +44,7 @@ impl Netlink {
     /// Sends to a device whatever has no other way, of the family of `like`.
     pub(super) fn add_default_route(&self, device: u32, like: IpAddr) -> io::Result<()> {
         let scope = if like.is_ipv4() { RT_SCOPE_LINK } else { RT_SCOPE_UNIVERSE };
-        let request = Request::new(RTM_NEWROUTE, CREATE)
+        let request = NetlinkRequest::new(RTM_NEWROUTE, CREATE)
             .bytes(&[family(like), 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST])
             .bytes(&0_u32.to_ne_bytes());
         self.change(request.attribute(RTA_OIF, &device.to_ne_bytes()))
@@ -52,7 +52,7 @@ impl Netlink {
 
     /// The number of packets that a device has dropped because nobody read them in time.
     pub(super) fn dropped(&self, device: u32) -> io::Result<u64> {
-        let answer = self.ask(Request::new(RTM_GETLINK, ANSWER).interface(device, 0))?;
+        let answer = self.ask(NetlinkRequest::new(RTM_GETLINK, ANSWER).interface(device, 0))?;
         let attributes = answer.get(HEADER + INTERFACE..).unwrap_or_default();
         let counters = attribute(attributes, IFLA_STATS64).unwrap_or_default();
         let dropped = counters.get(TX_DROPPED..).and_then(|rest| rest.first_chunk());
@@ -60,12 +60,12 @@ impl Netlink {
         dropped.copied().map(u64::from_ne_bytes).ok_or_else(unknown)
     }
 
-    fn change(&self, request: Request) -> io::Result<()> {
+    fn change(&self, request: NetlinkRequest) -> io::Result<()> {
         self.ask(request).map(|_| ())
     }
 
     /// Sends a request; gives the answer, or the error that it is.
-    fn ask(&self, request: Request) -> io::Result<Vec<u8>> {
+    fn ask(&self, request: NetlinkRequest) -> io::Result<Vec<u8>> {
         send(&self.0, &request.finish(), SendFlags::empty())?;
         let mut answer = vec![0; LARGEST_ANSWER];
         let (size, _) = recv(&self.0, &mut answer[..], RecvFlags::empty())?;
@@ -83,9 +83,9 @@ impl Netlink {
 }
 
 /// A request that is being written.
-struct Request(Vec<u8>);
+struct NetlinkRequest(Vec<u8>);
 
-impl Request {
+impl NetlinkRequest {
     fn new(kind: u16, flags: u16) -> Self {
         // The length is known at the end.
         let message = Self(vec![0; 4]).bytes(&kind.to_ne_bytes()).bytes(&flags.to_ne_bytes());
@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn requests_have_their_length_in_front_and_attributes_are_padded() {
-        let request = Request::new(RTM_NEWLINK, ACK).interface(7, IFF_UP).attribute(9, b"abcde");
+        let request =
+            NetlinkRequest::new(RTM_NEWLINK, ACK).interface(7, IFF_UP).attribute(9, b"abcde");
         let bytes = request.finish();
         assert_eq!(bytes.len(), HEADER + INTERFACE + 12);
         assert_eq!(bytes[..4], 44_u32.to_ne_bytes());

@@ -11,7 +11,7 @@ use crate::stream_ids::AllowedStreamIds;
 
 /// The callers that a listener accepts: by their stream IDs, and by the number of connections.
 #[derive(Clone, Debug)]
-pub(crate) struct Admission {
+pub(crate) struct AcceptedCallers {
     /// The stream IDs that are allowed; `None` for all.
     stream_ids: Option<Arc<AllowedStreamIds>>,
     /// Places for callers, one of which each connection holds; `None` for any number.
@@ -21,14 +21,14 @@ pub(crate) struct Admission {
     max_callers: Option<usize>,
 }
 
-impl Default for Admission {
+impl Default for AcceptedCallers {
     /// Any caller, one at a time.
     fn default() -> Self {
         Self { stream_ids: None, places: None, max_callers: Some(1) }
     }
 }
 
-impl Admission {
+impl AcceptedCallers {
     /// The same, for callers with these stream IDs.
     pub(super) fn with_stream_ids(self, allowed: Arc<AllowedStreamIds>) -> Self {
         Self { stream_ids: Some(allowed), ..self }

@@ -14,7 +14,7 @@ use crate::end::packets::PacketStream;
 use crate::end::reader::Input;
 use crate::end::writer::Output;
 use crate::end::{
-    EndLog, Observed, Reader, ResumedStream, Role, SrtEnd, SrtWriter, Traffic, Writer, srt,
+    EndLog, MessageTraffic, Observed, Reader, ResumedStream, Role, SrtEnd, SrtWriter, Writer, srt,
 };
 use crate::stop::Stop;
 
@@ -33,7 +33,7 @@ pub struct Connection {
     /// The limits of what is written to it.
     pub limits: Limits,
     /// The messages that it has carried.
-    pub traffic: Arc<Traffic>,
+    pub traffic: Arc<MessageTraffic>,
     /// The log for its end.
     pub log: Arc<EndLog>,
 }

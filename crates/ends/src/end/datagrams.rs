@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{Outgoing, SendOptions, Timer, now};
-use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, SendBuffer, UdpSocket};
+use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, SendBatch, UdpSocket};
 
-use crate::end::interfaces::{Interfaces, Watch};
+use crate::end::interfaces::{InterfaceWatch, Interfaces};
 use crate::end::plain_packets::PlainPackets;
 use crate::end::rtp_datagram::is_rtp;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(crate) struct DatagramReader {
     /// Takes timestamps and parity off a transport stream.
     packets: Option<PlainPackets>,
     /// Tells when the interface that the socket is bound to was removed.
-    interfaces: Option<Watch>,
+    interfaces: Option<InterfaceWatch>,
     /// The URI to warn of if the first datagram is RTP.
     warns_of_rtp: Option<String>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct DatagramReader {
 pub(crate) struct DatagramWriter {
     socket: Arc<UdpSocket>,
     to: To,
-    buffer: SendBuffer,
+    buffer: SendBatch,
 }
 
 /// The sender of the last datagram that came, for answers.
@@ -158,12 +158,12 @@ impl DatagramReader {
 impl DatagramWriter {
     /// Writes to the peer that `socket` is connected to.
     pub(crate) fn to_peer(socket: Arc<UdpSocket>) -> Self {
-        Self { socket, to: To::Peer, buffer: SendBuffer::default() }
+        Self { socket, to: To::Peer, buffer: SendBatch::default() }
     }
 
     /// Answers the last sender. Before there is one, messages are discarded.
     pub(crate) fn to_last_sender(socket: Arc<UdpSocket>, sender: LastSender) -> Self {
-        Self { socket, to: To::LastSender(sender), buffer: SendBuffer::default() }
+        Self { socket, to: To::LastSender(sender), buffer: SendBatch::default() }
     }
 
     /// Writes all of `batch`.

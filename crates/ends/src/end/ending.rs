@@ -6,7 +6,7 @@ use punctual_units::grouped;
 use tokio::time::Instant;
 
 use crate::end::reader::Input;
-use crate::end::{Reader, SrtEnd, Traffic, Writer};
+use crate::end::{MessageTraffic, Reader, SrtEnd, Writer};
 use crate::failure::Failure;
 
 /// Ends the stream of `writer` in good order, which belongs to the connection or group `end` if it
@@ -19,12 +19,12 @@ use crate::failure::Failure;
 pub async fn end_stream(
     writer: &mut Writer,
     end: Option<&SrtEnd>,
-    traffic: &Traffic,
+    traffic: &MessageTraffic,
 ) -> Result<(), Failure> {
-    let before = end.map(|end| (end, Progress::of(end), Instant::now()));
+    let before = end.map(|end| (end, AckProgress::of(end), Instant::now()));
     writer.close().await;
     if let Some((end, before, start)) = before {
-        before.check(&Progress::of(end), start.elapsed())?;
+        before.check(&AckProgress::of(end), start.elapsed())?;
     }
     match (traffic.messages(), traffic.unsent()) {
         (0, (unsent @ 1.., _)) => {
@@ -40,7 +40,7 @@ pub async fn end_stream(
 /// # Errors
 ///
 /// `reader` receives datagrams, and no message arrived.
-pub fn check_arrival(reader: &Reader, traffic: &Traffic) -> Result<(), Failure> {
+pub fn check_arrival(reader: &Reader, traffic: &MessageTraffic) -> Result<(), Failure> {
     match reader.0 {
         Input::Udp(_) if traffic.messages() == 0 => Err(Failure::nothing_arrived()),
         _ => Ok(()),
@@ -49,7 +49,7 @@ pub fn check_arrival(reader: &Reader, traffic: &Traffic) -> Result<(), Failure> 
 
 /// The acknowledgements of a stream at some time.
 #[derive(Clone, Copy, Debug)]
-struct Progress {
+struct AckProgress {
     /// Packets sent and not acknowledged.
     in_flight: u64,
     /// Acknowledgements that came.
@@ -58,7 +58,7 @@ struct Progress {
     longest_answer: Duration,
 }
 
-impl Progress {
+impl AckProgress {
     fn of(end: &SrtEnd) -> Self {
         let mut sum = Self { in_flight: 0, acks: 0, longest_answer: Duration::ZERO };
         for statistics in end.each_statistics() {
@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn a_peer_that_is_gone_is_told_from_one_that_answers() {
         let second = Duration::from_secs(1);
-        let before = Progress { in_flight: 50, acks: 900, longest_answer: second / 4 };
+        let before = AckProgress { in_flight: 50, acks: 900, longest_answer: second / 4 };
         let silent = before.check(&before, second).expect_err("nothing was acknowledged");
         assert!(silent.to_string().contains("the last 50 packets"), "{silent}");
-        let answered = Progress { acks: 901, ..before };
+        let answered = AckProgress { acks: 901, ..before };
         assert!(before.check(&answered, second).is_ok());
         // Without a linger, nobody waits for the answer.
         assert!(before.check(&before, Duration::ZERO).is_ok());
-        let done = Progress { in_flight: 0, ..before };
+        let done = AckProgress { in_flight: 0, ..before };
         assert!(done.check(&done, second).is_ok());
     }
 }

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use punctual::{Outgoing, SendOptions};
 use punctual_metrics::mpegts::{PACKET_LEN, SYNC_BYTE};
 
-use crate::end::Traffic;
+use crate::end::MessageTraffic;
 use crate::end::cut::starts_like_transport_stream;
 
 /// Cuts messages that are longer than a connection carries: a transport stream between its packets,
@@ -25,7 +25,7 @@ pub(crate) struct Fit {
     /// Whether all messages must be whole packets of a transport stream, as in RTP.
     wants_packets: bool,
     name: String,
-    traffic: Arc<Traffic>,
+    traffic: Arc<MessageTraffic>,
 }
 
 impl Fit {
@@ -55,7 +55,7 @@ impl Fit {
     }
 
     /// Counts what is not sent here from now on.
-    pub(crate) fn count_in(&mut self, traffic: &Arc<Traffic>) {
+    pub(crate) fn count_in(&mut self, traffic: &Arc<MessageTraffic>) {
         self.traffic = Arc::clone(traffic);
     }
 

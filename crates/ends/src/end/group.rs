@@ -5,7 +5,7 @@ use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::end::addresses::{addresses, from_turn};
 use crate::end::quic;
-use crate::end::srt::{Ends, not_bound};
+use crate::end::srt::{CallEnds, not_bound};
 use crate::failure::Failure;
 
 /// The URIs of a command by ends: one end for all of them if the first has a group, else one for
@@ -51,7 +51,7 @@ pub(crate) async fn call(
     let mut calls = Vec::new();
     for target in targets {
         let remote = from_turn(addresses(&target.host, target.port).await?, turn)[0];
-        let Ends { port, remote } = Ends::of_call(target, remote).await?;
+        let CallEnds { port, remote } = CallEnds::of_call(target, remote).await?;
         calls.push(GroupLink { port, ..GroupLink::to(remote).with_weight(target.weight) });
     }
     let group = Group::connect(kind, calls, config).await.map_err(|error| explain(kind, error))?;
@@ -80,7 +80,7 @@ fn explain(kind: GroupKind, error: punctual::Error) -> Failure {
 pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listener, Failure> {
     let mut ports = Vec::new();
     for target in links.iter().filter_map(target) {
-        let port = Ends::of_listener(target).await?;
+        let port = CallEnds::of_listener(target).await?;
         let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
         ports.push(ListenerConfig {
             port,

@@ -16,7 +16,7 @@ use crate::end::paced::{Clock, PacedReader};
 use crate::end::packets::{PacketStream, look_at};
 use crate::end::reader::Input;
 use crate::end::writer::Output;
-use crate::end::{Connection, EndLog, Pace, Pacing, Reader, Writer};
+use crate::end::{Connection, EndLog, FilePace, Pacing, Reader, Writer};
 use crate::failure::Failure;
 use punctual_uri::{FileTarget, Limits, Target, Uri};
 
@@ -36,7 +36,8 @@ pub(super) async fn open(
     {
         return Err(Failure::usage("a file that is repeated is read whole: leave out its keys"));
     }
-    let wants_packets = pacing.to_network || matches!(pacing.pace, Some(Pace::Pcr | Pace::Rate(_)));
+    let wants_packets =
+        pacing.to_network || matches!(pacing.pace, Some(FilePace::Pcr | FilePace::Rate(_)));
     let (stream, file, is_ts): (ByteStream, _, _) = match &uri.target {
         Target::File(target) => {
             let (stream, is_ts) = open_file(target, skip, wants_packets).await?;
@@ -53,8 +54,8 @@ pub(super) async fn open(
     let path = file.map(|file| &file.path);
     let limits = file.map(|file| file.limits).unwrap_or_default();
     let clock = match pacing.pace {
-        Some(Pace::Pcr) => Some(Clock::pcr(message_size)),
-        Some(Pace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
+        Some(FilePace::Pcr) => Some(Clock::pcr(message_size)),
+        Some(FilePace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
         None if is_ts => Some(Clock::pcr(message_size)),
         None => {
             if pacing.to_live {
@@ -62,7 +63,7 @@ pub(super) async fn open(
             }
             None
         }
-        Some(Pace::None) => None,
+        Some(FilePace::None) => None,
     };
     let reader = match clock {
         Some(clock) => {

@@ -40,22 +40,22 @@ impl Interfaces {
     }
 
     /// The same as a task, for an end that has no time to look.
-    pub(crate) fn watch(self) -> Watch {
-        Watch(tokio::spawn(async move { self.removed().await }))
+    pub(crate) fn watch(self) -> InterfaceWatch {
+        InterfaceWatch(tokio::spawn(async move { self.removed().await }))
     }
 }
 
 /// A task that completes when an interface was removed. Dropped, it ends.
-pub(crate) struct Watch(JoinHandle<Failure>);
+pub(crate) struct InterfaceWatch(JoinHandle<Failure>);
 
-impl Watch {
+impl InterfaceWatch {
     /// Completes when an interface was removed. Cancel safe.
     pub(crate) async fn removed(&mut self) -> Failure {
         (&mut self.0).await.unwrap_or_else(|error| Failure::runtime(error.to_string()))
     }
 }
 
-impl Drop for Watch {
+impl Drop for InterfaceWatch {
     fn drop(&mut self) {
         self.0.abort();
     }

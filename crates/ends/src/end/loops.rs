@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use punctual_uri::{Mode, Target, UdpTarget, Uri};
 use tokio::net::lookup_host;
 
-use crate::end::port_owner::Transport;
+use crate::end::port_owner::PortTransport;
 use crate::end::resolve::unspecified;
 use crate::failure::Failure;
 
@@ -16,7 +16,8 @@ use crate::failure::Failure;
 ///
 /// One of both ends receives at the address to which the other one sends.
 pub async fn check_loop(source: &Uri, destination: &Uri) -> Result<(), Failure> {
-    let (Some(one), Some(other)) = (Place::of(source, true), Place::of(destination, false)) else {
+    let (Some(one), Some(other)) = (EndPort::of(source, true), EndPort::of(destination, false))
+    else {
         return Ok(());
     };
     let (from, to) = if one.listens { (&other, &one) } else { (&one, &other) };
@@ -71,14 +72,14 @@ fn is_bridged(source: &Uri, destination: &Uri) -> bool {
 }
 
 /// The port at which an end receives, or to which it sends.
-struct Place<'a> {
-    transport: Transport,
+struct EndPort<'a> {
+    transport: PortTransport,
     listens: bool,
     host: &'a str,
     port: u16,
 }
 
-impl<'a> Place<'a> {
+impl<'a> EndPort<'a> {
     fn of(uri: &'a Uri, is_source: bool) -> Option<Self> {
         let place = |transport, listens, host: &'a String, port| {
             Some(Self { transport, listens, host, port })
@@ -86,9 +87,11 @@ impl<'a> Place<'a> {
         match &uri.target {
             Target::File(_) | Target::Stdio => None,
             Target::Srt(it) if it.mode == Mode::Rendezvous => None,
-            Target::Srt(it) => place(Transport::Udp, it.mode == Mode::Listener, &it.host, it.port),
-            Target::Tcp(it) => place(Transport::Tcp, it.listen, &it.host, it.port),
-            Target::Udp(it) => place(Transport::Udp, is_source, &it.host, it.port),
+            Target::Srt(it) => {
+                place(PortTransport::Udp, it.mode == Mode::Listener, &it.host, it.port)
+            }
+            Target::Tcp(it) => place(PortTransport::Tcp, it.listen, &it.host, it.port),
+            Target::Udp(it) => place(PortTransport::Udp, is_source, &it.host, it.port),
         }
     }
 

@@ -52,8 +52,8 @@ pub use ending::{check_arrival, end_stream};
 pub use loops::{check_loop, reaches};
 pub use observed::Observed;
 pub use open::{Opener, Role};
-pub use pacing::{Pace, Pacing};
-pub use port_owner::{Transport, cannot_bind};
+pub use pacing::{FilePace, Pacing};
+pub use port_owner::{PortTransport, cannot_bind};
 pub use reader::Reader;
 pub use recording::Existing;
 pub use recording_place::RecordingPlace;
@@ -62,7 +62,7 @@ pub use resumed::ResumedStream;
 pub use srt_end::{Row, SrtEnd};
 pub use srt_writer::SrtWriter;
 pub use stats_end::StatsEnd;
-pub use traffic::Traffic;
+pub use traffic::MessageTraffic;
 pub use writer::Writer;
 
 /// Whether an end cannot wait for the other one: it loses data instead.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::end::{EndLog, SrtEnd, StatsEnd, Traffic};
+use crate::end::{EndLog, MessageTraffic, SrtEnd, StatsEnd};
 
 /// The parts of a connection that others may see while it carries a stream.
 #[derive(Clone)]
@@ -12,7 +12,7 @@ pub struct Observed {
     /// The SRT connection or group, if it is one.
     pub socket: Option<SrtEnd>,
     /// The messages that it has carried.
-    pub traffic: Arc<Traffic>,
+    pub traffic: Arc<MessageTraffic>,
     /// The log for its end.
     pub log: Arc<EndLog>,
 }

@@ -7,7 +7,7 @@ use punctual::{Accepted, Listener};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::end::admission::Admission;
+use crate::end::admission::AcceptedCallers;
 use crate::end::byte_writer::ByteWriter;
 use crate::end::datagrams::{DatagramReader, DatagramWriter};
 use crate::end::interfaces::{self, Interfaces};
@@ -17,7 +17,8 @@ use crate::end::recording::{Existing, Recording};
 use crate::end::rtp::{RtpReader, RtpWriter};
 use crate::end::writer::Output;
 use crate::end::{
-    Connection, EndLog, Pace, Pacing, Reader, ResumedStream, Writer, group, input, srt, tcp, udp,
+    Connection, EndLog, FilePace, Pacing, Reader, ResumedStream, Writer, group, input, srt, tcp,
+    udp,
 };
 use crate::failure::Failure;
 use crate::stop::Stop;
@@ -44,8 +45,8 @@ pub struct Opener {
     gathering: Gathering,
     pacing: Pacing,
     output: WrittenFile,
-    admission: Admission,
-    waiting: Waiting,
+    admission: AcceptedCallers,
+    waiting: WaitingListener,
     calls: srt::Calls,
     /// The stream that this source goes on with over each connection.
     resumed: Option<ResumedStream>,
@@ -78,7 +79,7 @@ struct WrittenFile {
 
 /// The listener of an end that waits for callers.
 #[derive(Default)]
-struct Waiting {
+struct WaitingListener {
     listener: AnyListener,
     /// The interfaces that the listener is bound to.
     interfaces: Option<Interfaces>,
@@ -95,7 +96,7 @@ enum AnyListener {
 impl Opener {
     /// An opener for messages of at most `message_size` bytes.
     pub fn new(uri: &Uri, role: Role, message_size: usize) -> Self {
-        let pacing = Pacing { pace: Some(Pace::None), ..Pacing::default() };
+        let pacing = Pacing { pace: Some(FilePace::None), ..Pacing::default() };
         Self {
             uri: uri.clone(),
             links: Vec::new(),
@@ -104,8 +105,8 @@ impl Opener {
             gathering: Gathering::default(),
             pacing,
             output: WrittenFile::default(),
-            admission: Admission::default(),
-            waiting: Waiting::default(),
+            admission: AcceptedCallers::default(),
+            waiting: WaitingListener::default(),
             calls: srt::Calls::default(),
             resumed: None,
             skip: 0,
@@ -418,7 +419,7 @@ async fn accept_srt(
     links: &[Uri],
     message_size: usize,
     listener: &mut AnyListener,
-    admission: &Admission,
+    admission: &AcceptedCallers,
     resumed: Option<&ResumedStream>,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {

@@ -6,7 +6,7 @@ use punctual::Bitrate;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacing {
     /// The pace; `None` for that of the clock in a file of MPEG-TS, and no other.
-    pub pace: Option<Pace>,
+    pub pace: Option<FilePace>,
     /// Whether a file is repeated.
     pub repeat: bool,
     /// Whether a destination loses what comes faster than it plays.
@@ -19,7 +19,7 @@ pub struct Pacing {
 
 /// The pace at which a file is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Pace {
+pub enum FilePace {
     /// As fast as possible.
     None,
     /// At the pace of its program clock references.

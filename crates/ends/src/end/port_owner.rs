@@ -7,7 +7,7 @@ use crate::failure::Failure;
 
 /// The transport of a port.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Transport {
+pub enum PortTransport {
     /// TCP.
     Tcp,
     /// UDP, and so SRT.
@@ -18,7 +18,7 @@ pub enum Transport {
 pub fn cannot_bind(
     what: &str,
     local: SocketAddr,
-    transport: Transport,
+    transport: PortTransport,
     error: &io::Error,
 ) -> Failure {
     let failure = Failure::runtime(format!("cannot {what} {local}: {error}"));
@@ -29,15 +29,15 @@ pub fn cannot_bind(
 pub(crate) fn with_owner(
     failure: Failure,
     local: SocketAddr,
-    transport: Transport,
+    transport: PortTransport,
     error: &io::Error,
 ) -> Failure {
     if error.kind() != io::ErrorKind::AddrInUse {
         return failure;
     }
     let remedy = match transport {
-        Transport::Tcp => "",
-        Transport::Udp => "; take another port, or end that program",
+        PortTransport::Tcp => "",
+        PortTransport::Udp => "; take another port, or end that program",
     };
     match owner(local, transport) {
         Some(owner) => failure.with_advice(&format!("it belongs to {owner}{remedy}")),
@@ -48,13 +48,13 @@ pub(crate) fn with_owner(
 /// The program that has the port, such as `ffmpeg (process 4711)`, if the system tells: it does for
 /// programs of the same user.
 #[cfg(target_os = "linux")]
-fn owner(local: SocketAddr, transport: Transport) -> Option<String> {
+fn owner(local: SocketAddr, transport: PortTransport) -> Option<String> {
     let inodes = linux::inodes(local, transport);
     linux::process_with(&inodes)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn owner(_: SocketAddr, _: Transport) -> Option<String> {
+fn owner(_: SocketAddr, _: PortTransport) -> Option<String> {
     None
 }
 
@@ -63,13 +63,13 @@ mod linux {
     use std::fs;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-    use super::Transport;
+    use super::PortTransport;
 
     /// The numbers of the sockets that have the port at `local`, or at an address that covers it.
-    pub(super) fn inodes(local: SocketAddr, transport: Transport) -> Vec<String> {
+    pub(super) fn inodes(local: SocketAddr, transport: PortTransport) -> Vec<String> {
         let tables = match transport {
-            Transport::Tcp => ["/proc/net/tcp", "/proc/net/tcp6"],
-            Transport::Udp => ["/proc/net/udp", "/proc/net/udp6"],
+            PortTransport::Tcp => ["/proc/net/tcp", "/proc/net/tcp6"],
+            PortTransport::Udp => ["/proc/net/udp", "/proc/net/udp6"],
         };
         let texts = tables.iter().filter_map(|table| fs::read_to_string(table).ok());
         texts.flat_map(|text| matching(&text, local)).collect()
@@ -133,11 +133,11 @@ mod tests {
         let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let local = taken.local_addr().unwrap();
         let error = std::net::UdpSocket::bind(local).unwrap_err();
-        let text = cannot_bind("bind to", local, Transport::Udp, &error).to_string();
+        let text = cannot_bind("bind to", local, PortTransport::Udp, &error).to_string();
         let this = format!("(process {})", std::process::id());
         assert!(text.contains(&local.to_string()) && text.contains(&this), "{text}");
         let other = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        let text = cannot_bind("bind to", local, Transport::Udp, &other).to_string();
+        let text = cannot_bind("bind to", local, PortTransport::Udp, &other).to_string();
         assert!(!text.contains("process"), "{text}");
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use punctual::resume::WrittenBytes;
 use punctual::{CloseReason, Error, FrameReader, Group, Message, Outgoing, Socket};
 
-use crate::end::Traffic;
+use crate::end::MessageTraffic;
 use crate::end::bytes::ByteReader;
 use crate::end::datagrams::DatagramReader;
 use crate::end::frames;
@@ -153,7 +153,7 @@ impl Reader {
     }
 
     /// Counts messages that are missing by their numbers here.
-    pub(super) fn count_in(&mut self, traffic: &Arc<Traffic>) {
+    pub(super) fn count_in(&mut self, traffic: &Arc<MessageTraffic>) {
         if let Input::Rtp(reader) = &mut self.0 {
             reader.count_in(traffic);
         }

@@ -14,12 +14,12 @@ pub struct RecordingPlace {
     beside: Option<PathBuf>,
     /// The length of the recording when this process started.
     len: u64,
-    place: Option<Place>,
+    place: Option<FileContent>,
 }
 
 /// The content of the file.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-struct Place {
+struct FileContent {
     /// The secret, as 32 hexadecimal digits.
     stream: String,
     /// The offset of a byte of the stream.
@@ -73,7 +73,7 @@ impl RecordingPlace {
 
     /// Keeps the place of a stream that begins, before its first byte is written.
     pub(crate) fn begin(&mut self, beginning: &Beginning) {
-        let place = Place {
+        let place = FileContent {
             stream: digits(beginning.stream),
             stream_offset: beginning.offset,
             file_offset: self.len + beginning.taken,
@@ -89,7 +89,7 @@ impl RecordingPlace {
     /// The stream has ended, and all of it is in the recording: another one may follow.
     pub(crate) fn complete(&mut self) {
         if let Some(place) = self.place.take() {
-            self.keep(Place { is_complete: true, ..place });
+            self.keep(FileContent { is_complete: true, ..place });
         }
     }
 
@@ -105,7 +105,7 @@ impl RecordingPlace {
         }
     }
 
-    fn keep(&mut self, place: Place) {
+    fn keep(&mut self, place: FileContent) {
         let Some(beside) = &self.beside else { return };
         if let Err(error) = write(beside, &place) {
             tracing::warn!(
@@ -117,7 +117,7 @@ impl RecordingPlace {
     }
 }
 
-fn read(path: &Path) -> io::Result<Option<Place>> {
+fn read(path: &Path) -> io::Result<Option<FileContent>> {
     match fs::read(path) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -126,7 +126,7 @@ fn read(path: &Path) -> io::Result<Option<Place>> {
 }
 
 /// Replaces the file as a whole. Nobody else may read it, because it has the secret of the stream.
-fn write(path: &Path, place: &Place) -> io::Result<()> {
+fn write(path: &Path, place: &FileContent) -> io::Result<()> {
     let new = path.with_extension("resume.new");
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

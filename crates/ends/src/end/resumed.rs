@@ -14,9 +14,9 @@ use crate::failure::Failure;
 
 /// The receiver of a stream and the place of the stream in a recording, between connections.
 #[derive(Clone)]
-pub struct ResumedStream(Arc<Mutex<Parts>>);
+pub struct ResumedStream(Arc<Mutex<ResumedParts>>);
 
-struct Parts {
+struct ResumedParts {
     receiver: ResumableReceiver,
     /// The recording that an earlier process may have begun.
     recording: Option<RecordingPlace>,
@@ -25,7 +25,7 @@ struct Parts {
 /// Reads messages of such a stream from one connection.
 pub(crate) struct ResumedReader {
     socket: Socket,
-    parts: OwnedMutexGuard<Parts>,
+    parts: OwnedMutexGuard<ResumedParts>,
     /// The reason for which nothing is read.
     refused: Option<Failure>,
 }
@@ -42,7 +42,7 @@ impl ResumedStream {
             }
             None => ResumableReceiver::default(),
         };
-        Self(Arc::new(Mutex::new(Parts { receiver, recording })))
+        Self(Arc::new(Mutex::new(ResumedParts { receiver, recording })))
     }
 
     /// A reader from `socket`; `None` for a peer that cannot resume a stream, unless one waits to
@@ -69,7 +69,7 @@ impl ResumedStream {
     }
 }
 
-impl Parts {
+impl ResumedParts {
     /// The way to take another stream than the one that has not ended.
     fn remedy(&self) -> String {
         match self.recording.as_ref().and_then(RecordingPlace::file) {

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use punctual::{Instant, Outgoing, Timer, now};
-use punctual_metrics::rtp::{MPEG_TS, RTP_HEADER_LEN, Reorder, RtpHeader, RtpPacket, rtp_header};
+use punctual_metrics::rtp::{
+    MPEG_TS, RTP_HEADER_LEN, ReorderBuffer, RtpHeader, RtpPacket, rtp_header,
+};
 
-use crate::end::Traffic;
+use crate::end::MessageTraffic;
 use crate::end::datagrams::{DatagramReader, DatagramWriter};
 use crate::end::fit::Fit;
 use crate::end::plain_packets::PlainPackets;
@@ -20,7 +22,7 @@ use crate::failure::Failure;
 /// Reads the payloads of RTP packets from a UDP socket, in the order of their numbers.
 pub(crate) struct RtpReader {
     datagrams: DatagramReader,
-    order: Reorder<Instant, Outgoing>,
+    order: ReorderBuffer<Instant, Outgoing>,
     /// Takes timestamps and parity off the packets.
     packets: Option<PlainPackets>,
     /// The stream that is read.
@@ -30,7 +32,7 @@ pub(crate) struct RtpReader {
     /// The origin time of the last message: time does not go back.
     latest: Option<Instant>,
     name: String,
-    traffic: Arc<Traffic>,
+    traffic: Arc<MessageTraffic>,
     has_told: bool,
 }
 
@@ -43,7 +45,7 @@ impl RtpReader {
     ) -> io::Result<Self> {
         Ok(Self {
             datagrams,
-            order: Reorder::new(),
+            order: ReorderBuffer::new(),
             packets,
             source: None,
             timer: Timer::new()?,
@@ -56,7 +58,7 @@ impl RtpReader {
     }
 
     /// Counts lost packets here from now on.
-    pub(super) fn count_in(&mut self, traffic: &Arc<Traffic>) {
+    pub(super) fn count_in(&mut self, traffic: &Arc<MessageTraffic>) {
         self.traffic = Arc::clone(traffic);
         self.traffic.count_lost(0, 0);
     }

@@ -10,7 +10,7 @@ use punctual_units::DisplayDuration;
 
 use crate::end::adapter::{LocalEnd, at_interface};
 use crate::end::addresses::{addresses, first_to_answer, from_turn};
-use crate::end::port_owner::{Transport, with_owner};
+use crate::end::port_owner::{PortTransport, with_owner};
 use crate::end::quic;
 use crate::end::resolve::resolve;
 use crate::failure::Failure;
@@ -97,7 +97,7 @@ async fn bind_for(
 ) -> Result<(), Failure> {
     let mut failed = None;
     for address in &mut *all {
-        let bound = match Ends::of_call(target, *address).await {
+        let bound = match CallEnds::of_call(target, *address).await {
             Ok(ends) => {
                 *address = ends.remote;
                 bind_once(ports, ends).await
@@ -114,7 +114,10 @@ async fn bind_for(
 }
 
 /// Binds the port for one family of IP, unless it is bound.
-async fn bind_once(ports: &mut Ports, Ends { mut port, remote }: Ends) -> Result<(), Failure> {
+async fn bind_once(
+    ports: &mut Ports,
+    CallEnds { mut port, remote }: CallEnds,
+) -> Result<(), Failure> {
     if port_for(ports, remote).is_none() {
         if remote.is_ipv6() {
             // The same port of IPv4 may be in use for the other addresses of the name.
@@ -137,12 +140,12 @@ fn config(target: &SrtTarget, payload_size: usize) -> Result<Config, Failure> {
 }
 
 /// The options of the local port of a call, and its peer.
-pub(crate) struct Ends {
+pub(crate) struct CallEnds {
     pub(crate) port: PortConfig,
     pub(crate) remote: SocketAddr,
 }
 
-impl Ends {
+impl CallEnds {
     /// Those of a call to `remote`, with the local address or the interface of `target`.
     pub(crate) async fn of_call(target: &SrtTarget, remote: SocketAddr) -> Result<Self, Failure> {
         let end = LocalEnd::find(target.local_host.as_deref(), remote.ip()).await?;
@@ -186,7 +189,7 @@ pub(crate) fn not_bound(error: punctual::Error, local: Option<SocketAddr>) -> Fa
     match (&error, local) {
         (punctual::Error::Io(cause), Some(local)) => {
             let failure = Failure::runtime(cause.to_string());
-            with_owner(failure, local, Transport::Udp, cause)
+            with_owner(failure, local, PortTransport::Udp, cause)
         }
         _ => error.into(),
     }
@@ -203,7 +206,7 @@ pub async fn listen(
     payload_size: usize,
     max_callers: Option<usize>,
 ) -> Result<Listener, Failure> {
-    let port = Ends::of_listener(target).await?;
+    let port = CallEnds::of_listener(target).await?;
     let local = port.local;
     let listener = Listener::bind_with(ListenerConfig {
         port,

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::end::{Row, SrtEnd, Traffic};
+use crate::end::{MessageTraffic, Row, SrtEnd};
 
 /// An SRT connection or a group, and the messages that it has carried.
 pub struct StatsEnd {
     end: SrtEnd,
-    traffic: Arc<Traffic>,
+    traffic: Arc<MessageTraffic>,
 }
 
 impl StatsEnd {
     /// This end, which has carried `traffic`.
-    pub fn new(end: SrtEnd, traffic: Arc<Traffic>) -> Self {
+    pub fn new(end: SrtEnd, traffic: Arc<MessageTraffic>) -> Self {
         Self { end, traffic }
     }
 

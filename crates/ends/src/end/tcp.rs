@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use crate::end::EndLog;
 use crate::end::adapter::{LocalEnd, at_interface};
 use crate::end::addresses::{addresses, first_to_answer};
-use crate::end::port_owner::{Transport, cannot_bind};
+use crate::end::port_owner::{PortTransport, cannot_bind};
 use crate::end::resolve::resolve;
 use crate::failure::Failure;
 use punctual_uri::TcpTarget;
@@ -30,7 +30,7 @@ async fn connect_to(target: &TcpTarget, remote: SocketAddr) -> Result<TcpStream,
         socket.set_reuseaddr(true)?;
         socket
             .bind(local)
-            .map_err(|error| cannot_bind("bind to", local, Transport::Tcp, &error))?;
+            .map_err(|error| cannot_bind("bind to", local, PortTransport::Tcp, &error))?;
     }
     let connected = socket.connect(remote).await;
     let stream = connected.map_err(|error| failed("connect with", remote, &error))?;
@@ -52,7 +52,9 @@ pub(crate) async fn listen(target: &TcpTarget) -> Result<TcpListener, Failure> {
     let socket = new_socket(target, local)?;
     local_ip(target, &socket, local.ip()).await?;
     socket.set_reuseaddr(true)?;
-    socket.bind(local).map_err(|error| cannot_bind("listen on", local, Transport::Tcp, &error))?;
+    socket
+        .bind(local)
+        .map_err(|error| cannot_bind("listen on", local, PortTransport::Tcp, &error))?;
     let listener = socket.listen(BACKLOG)?;
     tracing::info!("listening on {}", listener.local_addr()?);
     Ok(listener)

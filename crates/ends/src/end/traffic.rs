@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The messages that a connection has carried, without anything that its protocol adds.
 #[derive(Debug, Default)]
-pub struct Traffic {
+pub struct MessageTraffic {
     messages: AtomicU64,
     bytes: AtomicU64,
     unsent_messages: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Traffic {
     lost: Mutex<Option<(u64, u64)>>,
 }
 
-impl Traffic {
+impl MessageTraffic {
     /// Counts a message.
     pub fn count(&self, bytes: usize) {
         self.messages.fetch_add(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use crate::end::adapter::{LocalEnd, at_interface};
 use crate::end::addresses::{addresses, from_turn};
-use crate::end::port_owner::{Transport, cannot_bind};
+use crate::end::port_owner::{PortTransport, cannot_bind};
 use crate::end::resolve::{interface_index, resolve, unspecified};
 use crate::failure::Failure;
 use punctual_uri::UdpTarget;
@@ -91,7 +91,7 @@ async fn send_to_address(
 
 fn bind(socket: &Socket, local: SocketAddr) -> Result<(), Failure> {
     socket.bind(&local.into()).map_err(|error| {
-        let failure = cannot_bind("bind to", local, Transport::Udp, &error);
+        let failure = cannot_bind("bind to", local, PortTransport::Udp, &error);
         match error.kind() {
             io::ErrorKind::AddrInUse => failure.with_advice("`reuse=1` at both shares it"),
             _ => failure,

@@ -11,7 +11,7 @@ use crate::end::datagrams::DatagramWriter;
 use crate::end::fit::Fit;
 use crate::end::recording::Recording;
 use crate::end::rtp::RtpWriter;
-use crate::end::{SrtWriter, Traffic};
+use crate::end::{MessageTraffic, SrtWriter};
 use crate::failure::Failure;
 
 /// Writes messages to an end of a stream.
@@ -49,7 +49,7 @@ impl Writer {
     }
 
     /// Counts the messages here that are too long for the connection and not sent.
-    pub(super) fn count_in(&mut self, traffic: &Arc<Traffic>) {
+    pub(super) fn count_in(&mut self, traffic: &Arc<MessageTraffic>) {
         if let Some(fit) = self.fit() {
             fit.count_in(traffic);
         }

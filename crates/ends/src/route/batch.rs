@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use punctual::Outgoing;
 use punctual::resume::WrittenBytes;
 
-use crate::route::room::Place;
+use crate::route::room::BatchPlace;
 
 /// Messages that are handed over together.
 #[derive(Clone, Default)]
@@ -15,13 +15,13 @@ pub struct Batch {
     messages: Vec<Outgoing>,
     receipt: Option<Receipt>,
     /// Its place among the messages that wait for a consumer.
-    place: Option<Place>,
+    place: Option<BatchPlace>,
 }
 
 /// Messages that a consumer has taken. The value is dropped when they are written.
 pub(super) struct UnwrittenMessages {
     receipt: Option<Receipt>,
-    _place: Option<Place>,
+    _place: Option<BatchPlace>,
 }
 
 /// Confirms messages to the receiver of a stream when the last consumer is done with them, unless
@@ -48,7 +48,7 @@ impl Batch {
     }
 
     /// The same messages, which take this place until they are written.
-    pub(super) fn with_place(self, place: Place) -> Self {
+    pub(super) fn with_place(self, place: BatchPlace) -> Self {
         Self { place: Some(place), ..self }
     }
 

@@ -8,17 +8,17 @@ use punctual_uri::Limits;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::end::{Connection, Reader, Traffic, Writer, check_arrival, end_stream};
+use crate::end::{Connection, MessageTraffic, Reader, Writer, check_arrival, end_stream};
 use crate::failure::Failure;
 use crate::route::RouteSettings;
 use crate::route::batch::{Batch, Receipt};
 use crate::route::fanout::Fanout;
-use crate::route::observer::{RouteObserver, Way};
+use crate::route::observer::{RouteObserver, StreamDirection};
 
 /// The messages through an end of a route, over any connection that it has.
 pub struct Flow {
     /// The direction of the stream at this end.
-    way: Way,
+    way: StreamDirection,
     /// Messages to write, if this end writes any.
     inbox: Option<UnboundedReceiver<Batch>>,
     /// The consumers of messages that are read.
@@ -45,7 +45,11 @@ pub enum Ended {
 
 impl Flow {
     /// The messages in `inbox` to write, and those for `outbox` that are read.
-    pub fn new(way: Way, inbox: Option<UnboundedReceiver<Batch>>, outbox: Fanout) -> Self {
+    pub fn new(
+        way: StreamDirection,
+        inbox: Option<UnboundedReceiver<Batch>>,
+        outbox: Fanout,
+    ) -> Self {
         Self { way, inbox, outbox, missed: Missed::default() }
     }
 
@@ -65,10 +69,10 @@ impl Flow {
         let Self { way, inbox, outbox, .. } = self;
         let way = *way;
         let (read_traffic, write_traffic) = match way {
-            Way::In => (Some(&*traffic), None),
-            Way::Out => (None, Some(&*traffic)),
+            StreamDirection::In => (Some(&*traffic), None),
+            StreamDirection::Out => (None, Some(&*traffic)),
         };
-        let is_source = way == Way::In;
+        let is_source = way == StreamDirection::In;
         let abandoned = outbox.abandoned();
         let stop = &settings.stop;
         let work = async {
@@ -134,7 +138,7 @@ async fn write_all(
     writer: &mut Writer,
     inbox: &mut Option<UnboundedReceiver<Batch>>,
     limits: &Limits,
-    traffic: Option<&Traffic>,
+    traffic: Option<&MessageTraffic>,
 ) -> Result<(), Failure> {
     let Some(inbox) = inbox else { return std::future::pending().await };
     let write = async {
@@ -178,7 +182,7 @@ fn shorten(batch: &mut Batch, left: &mut u64) {
 async fn read_all(
     reader: &mut Reader,
     outbox: &mut Fanout,
-    traffic: Option<&Traffic>,
+    traffic: Option<&MessageTraffic>,
 ) -> Result<Ended, Failure> {
     let mut messages = Vec::new();
     while reader.read_timed(&mut messages).await? {
@@ -197,7 +201,7 @@ fn receipt_of(reader: &Reader) -> Option<Receipt> {
     Some(Receipt::new(written, taken))
 }
 
-fn count(traffic: Option<&Traffic>, batch: &Batch) {
+fn count(traffic: Option<&MessageTraffic>, batch: &Batch) {
     if let Some(traffic) = traffic {
         batch.iter().for_each(|message| traffic.count(message.payload.len()));
     }

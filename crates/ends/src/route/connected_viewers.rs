@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::end::{Connection, EndLog, SrtEnd, SrtWriter, Traffic};
+use crate::end::{Connection, EndLog, MessageTraffic, SrtEnd, SrtWriter};
 use crate::route::RouteSettings;
 use crate::route::batch::Batch;
-use crate::route::observer::{RouteObserver, Way};
+use crate::route::observer::{RouteObserver, StreamDirection};
 
 /// A caller that was accepted as a viewer.
 pub struct AcceptedViewer {
@@ -40,7 +40,7 @@ struct Viewer {
     name: String,
     end: SrtEnd,
     writer: SrtWriter,
-    traffic: Arc<Traffic>,
+    traffic: Arc<MessageTraffic>,
     /// Messages that did not fit into its send buffer yet.
     queue: VecDeque<Outgoing>,
     /// Messages that were discarded because the queue was full.
@@ -184,7 +184,7 @@ async fn serve_viewer<O: RouteObserver>(
             writer.close().await;
         }
     };
-    settings.observer.observe(&name, &observed, Way::Out, work).await;
+    settings.observer.observe(&name, &observed, StreamDirection::Out, work).await;
     drop(place);
 }
 

@@ -7,19 +7,19 @@ use crate::failure::Failure;
 use crate::route::RouteSettings;
 use crate::route::carry::{Ended, Flow};
 use crate::route::observer::RouteObserver;
-use crate::route::openings::Opening;
+use crate::route::openings::DestinationOpening;
 use crate::stop::Stop;
 
 /// A destination of a route. The other destinations go on without it.
 pub struct Destination {
     opener: Opener,
     flow: Flow,
-    opening: Opening,
+    opening: DestinationOpening,
 }
 
 impl Destination {
     /// A destination that `opener` opens, for the messages of `flow`.
-    pub const fn new(opener: Opener, flow: Flow, opening: Opening) -> Self {
+    pub const fn new(opener: Opener, flow: Flow, opening: DestinationOpening) -> Self {
         Self { opener, flow, opening }
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::route::batch::Batch;
-use crate::route::room::{Place, Room};
+use crate::route::room::{BatchPlace, Room};
 
 /// Hands the messages of one end to others.
 pub struct Fanout {
@@ -180,7 +180,7 @@ impl Consumer {
     }
 
     /// Waits for room for as long as some becomes free, and then for [`STALL_LIMIT`].
-    async fn wait_among_others(&self, batch: &Batch) -> Option<Place> {
+    async fn wait_among_others(&self, batch: &Batch) -> Option<BatchPlace> {
         loop {
             let free = self.room.free();
             match timeout(STALL_LIMIT, self.room.take(batch.bytes())).await {

@@ -34,7 +34,7 @@ pub struct SpoolFile {
 
 /// The end of the messages from a source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kept {
+pub(super) enum SourceEnd {
     /// The stream has ended.
     All,
     /// The rest is in the spool's file, for the next start.
@@ -85,7 +85,7 @@ impl KeptStream {
         &self,
         mut inbox: UnboundedReceiver<Batch>,
         stop: &Stop,
-    ) -> Result<Kept, Failure> {
+    ) -> Result<SourceEnd, Failure> {
         let mut discarded = Discarded::default();
         while let Some(batch) = inbox.recv().await {
             let (messages, _taken) = batch.into_parts();
@@ -99,10 +99,10 @@ impl KeptStream {
             }
         }
         if stop.is_told() && self.file.is_some() {
-            return Ok(Kept::ForNextStart);
+            return Ok(SourceEnd::ForNextStart);
         }
         self.sender.end();
-        Ok(Kept::All)
+        Ok(SourceEnd::All)
     }
 
     /// Keeps a message of a source that can wait. While the spool cannot be written, for example
@@ -138,15 +138,15 @@ impl KeptStream {
     }
 
     /// Removes the spool's file when the whole stream is delivered, or says what is left in it.
-    pub(super) fn finish(&self, kept: Kept) {
+    pub(super) fn finish(&self, kept: SourceEnd) {
         let Some(file) = &self.file else { return };
         match kept {
-            Kept::All => {
+            SourceEnd::All => {
                 if let Err(error) = std::fs::remove_file(file) {
                     tracing::warn!("the spool {}: {error}", file.display());
                 }
             }
-            Kept::ForNextStart => tracing::info!(
+            SourceEnd::ForNextStart => tracing::info!(
                 "{} bytes are kept in {}; the stream goes on with the next start",
                 grouped(self.sender.kept().len()),
                 file.display()

@@ -6,7 +6,7 @@ use crate::end::Observed;
 
 /// The direction of a stream at a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Way {
+pub enum StreamDirection {
     /// The connection receives the stream.
     In,
     /// The connection sends the stream.
@@ -25,7 +25,7 @@ pub trait RouteObserver: Send + Sync + 'static {
         &self,
         name: &str,
         connection: &Observed,
-        way: Way,
+        way: StreamDirection,
         work: impl Future<Output = T> + Send,
     ) -> impl Future<Output = T> + Send;
 
@@ -43,7 +43,7 @@ impl RouteObserver for () {
         &self,
         _: &str,
         _: &Observed,
-        _: Way,
+        _: StreamDirection,
         work: impl Future<Output = T> + Send,
     ) -> impl Future<Output = T> + Send {
         work

@@ -26,7 +26,7 @@ struct State {
 
 /// One destination's part in it, which reports once that the destination is open. If it is dropped
 /// before, the destination is gone.
-pub struct Opening {
+pub struct DestinationOpening {
     name: Option<String>,
     state: watch::Sender<State>,
 }
@@ -42,10 +42,10 @@ pub(super) enum DestinationWait {
 
 impl Openings {
     /// A destination's part.
-    pub fn opening(&self, name: impl fmt::Display) -> Opening {
+    pub fn opening(&self, name: impl fmt::Display) -> DestinationOpening {
         let name = one_line(&name.to_string()).into_owned();
         self.state.send_modify(|state| state.absent.push(name.clone()));
-        Opening { name: Some(name), state: self.state.clone() }
+        DestinationOpening { name: Some(name), state: self.state.clone() }
     }
 
     /// Waits until `source` may begin, and says what it waits for if that takes time.
@@ -96,7 +96,7 @@ impl DestinationWait {
     }
 }
 
-impl Opening {
+impl DestinationOpening {
     /// Reports that the destination is open.
     pub(super) fn done(&mut self) {
         self.end(true);
@@ -113,7 +113,7 @@ impl Opening {
     }
 }
 
-impl Drop for Opening {
+impl Drop for DestinationOpening {
     fn drop(&mut self) {
         self.end(false);
     }
@@ -143,7 +143,7 @@ mod tests {
     const A_FILE: DestinationWait = DestinationWait::Others(FOR_A_FILE);
     const A_PIPE: DestinationWait = DestinationWait::Others(A_SECOND);
 
-    fn openings() -> (Openings, [Opening; 3]) {
+    fn openings() -> (Openings, [DestinationOpening; 3]) {
         let openings = Openings::default();
         let parts = ["a", "b", "c"].map(|name| openings.opening(name));
         (openings, parts)

@@ -12,16 +12,16 @@ use crate::end::{Connection, Opener, SrtEnd, resumed};
 use crate::failure::Failure;
 use crate::route::RouteSettings;
 use crate::route::batch::Batch;
-use crate::route::kept_stream::{Kept, KeptStream};
-use crate::route::observer::{RouteObserver, Way};
-use crate::route::openings::Opening;
+use crate::route::kept_stream::{KeptStream, SourceEnd};
+use crate::route::observer::{RouteObserver, StreamDirection};
+use crate::route::openings::DestinationOpening;
 
 /// A destination whose stream outlives its connections.
 pub struct ResumableDestination {
     opener: Opener,
     inbox: UnboundedReceiver<Batch>,
     stream: KeptStream,
-    opening: Opening,
+    opening: DestinationOpening,
 }
 
 impl ResumableDestination {
@@ -30,7 +30,7 @@ impl ResumableDestination {
         opener: Opener,
         inbox: UnboundedReceiver<Batch>,
         stream: KeptStream,
-        opening: Opening,
+        opening: DestinationOpening,
     ) -> Self {
         Self { opener, inbox, stream, opening }
     }
@@ -63,7 +63,7 @@ impl ResumableDestination {
             kept = stream.keep(inbox, &settings.stop) => kept?,
             carried = &mut carry => return carried,
         };
-        if kept == Kept::ForNextStart {
+        if kept == SourceEnd::ForNextStart {
             leave.notify_one();
         }
         carry.await?;
@@ -75,7 +75,7 @@ impl ResumableDestination {
 /// The connections that carry the stream one after the other.
 struct Carrier<'a, O> {
     opener: Opener,
-    opening: Opening,
+    opening: DestinationOpening,
     stream: &'a KeptStream,
     /// Is told when the connection is to end before the stream, which the next start goes on with.
     leave: &'a Notify,
@@ -140,7 +140,7 @@ impl<O: RouteObserver> Carrier<'_, O> {
             Carried::Resumed(resumption) => self.say(resumption),
         });
         let (name, observed) = (self.opener.uri().to_string(), connection.observed());
-        self.settings.observer.observe(&name, &observed, Way::Out, work).await
+        self.settings.observer.observe(&name, &observed, StreamDirection::Out, work).await
     }
 
     fn say(&self, resumption: Resumption) {

@@ -14,7 +14,7 @@ pub(super) struct Room {
 
 /// The places that a batch takes until the last copy of this is dropped.
 #[derive(Clone)]
-pub(super) struct Place(
+pub(super) struct BatchPlace(
     #[expect(dead_code, reason = "it is free when dropped")] Arc<OwnedSemaphorePermit>,
 );
 
@@ -35,16 +35,16 @@ impl Room {
     }
 
     /// Places for a batch of this number of bytes when there are as many.
-    pub(super) async fn take(&self, bytes: u64) -> Place {
+    pub(super) async fn take(&self, bytes: u64) -> BatchPlace {
         let taken = Arc::clone(&self.places).acquire_many_owned(self.needed(bytes)).await;
         let Ok(taken) = taken else { unreachable!("the semaphore is never closed") };
-        Place(Arc::new(taken))
+        BatchPlace(Arc::new(taken))
     }
 
     /// Places for a batch of this number of bytes if there are as many.
-    pub(super) fn try_take(&self, bytes: u64) -> Option<Place> {
+    pub(super) fn try_take(&self, bytes: u64) -> Option<BatchPlace> {
         let taken = Arc::clone(&self.places).try_acquire_many_owned(self.needed(bytes));
-        taken.ok().map(|taken| Place(Arc::new(taken)))
+        taken.ok().map(|taken| BatchPlace(Arc::new(taken)))
     }
 
     /// The number of places that are free.

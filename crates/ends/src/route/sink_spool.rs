@@ -31,7 +31,7 @@ pub struct SinkSpool {
     held: Option<Batch>,
     /// Whether the log says that the destination is slow.
     is_noted: bool,
-    member: Member,
+    member: SpoolMember,
 }
 
 /// The destinations of one source. The fastest of them sets its pace: while all have as much in
@@ -46,7 +46,7 @@ struct Fullness {
 }
 
 /// One of them.
-struct Member {
+struct SpoolMember {
     members: Members,
     is_full: bool,
 }
@@ -54,11 +54,11 @@ struct Member {
 /// Batches in a file that is written round and round.
 struct WaitingInFile {
     ring: Ring,
-    batches: VecDeque<Stored>,
+    batches: VecDeque<StoredBatch>,
 }
 
 /// A batch without its payloads.
-struct Stored {
+struct StoredBatch {
     messages: Vec<(usize, SendOptions)>,
     receipt: Option<Receipt>,
 }
@@ -196,13 +196,13 @@ impl SinkSpool {
 }
 
 impl Members {
-    fn join(&self) -> Member {
+    fn join(&self) -> SpoolMember {
         self.0.send_modify(|fullness| fullness.all += 1);
-        Member { members: self.clone(), is_full: false }
+        SpoolMember { members: self.clone(), is_full: false }
     }
 }
 
-impl Member {
+impl SpoolMember {
     /// Whether this one has as much in memory as it may have.
     fn set_full(&mut self, is_full: bool) {
         if self.is_full != is_full {
@@ -222,7 +222,7 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for SpoolMember {
     fn drop(&mut self) {
         self.set_full(false);
         self.members.0.send_modify(|fullness| fullness.all -= 1);
@@ -242,7 +242,7 @@ impl WaitingInFile {
         }
         let (messages, receipt) = batch.into_messages();
         let messages = messages.into_iter().map(|it| (it.payload.len(), it.options)).collect();
-        self.batches.push_back(Stored { messages, receipt });
+        self.batches.push_back(StoredBatch { messages, receipt });
         Ok(())
     }
 
@@ -348,7 +348,7 @@ mod tests {
     }
 
     /// Another destination of the same source, which has room.
-    fn with_another() -> (Members, Member) {
+    fn with_another() -> (Members, SpoolMember) {
         let members = Members::default();
         let another = members.join();
         (members, another)

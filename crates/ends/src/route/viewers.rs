@@ -12,14 +12,14 @@ use crate::route::RouteSettings;
 use crate::route::batch::Batch;
 use crate::route::connected_viewers::{AcceptedViewer, ConnectedViewers};
 use crate::route::observer::RouteObserver;
-use crate::route::openings::Opening;
+use crate::route::openings::DestinationOpening;
 
 /// A destination of a route that listens and gives the stream to each of its callers, from the time
 /// of its call.
 pub struct Viewers {
     listener: ViewerListener,
     inbox: UnboundedReceiver<Batch>,
-    opening: Opening,
+    opening: DestinationOpening,
 }
 
 /// The listener for viewers.
@@ -36,7 +36,7 @@ impl Viewers {
         opener: Opener,
         limit: NonZeroUsize,
         inbox: UnboundedReceiver<Batch>,
-        opening: Opening,
+        opening: DestinationOpening,
     ) -> Self {
         let limit = limit.get().min(Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(limit));

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::{Align, Block, Page, Span, Table, Text, slug};
+use super::{Align, Page, PageBlock, Span, Table, Text, slug};
 use crate::chart::Chart;
 use crate::chart::draw::{Look, draw};
 use crate::svg::Xml;
@@ -63,11 +63,11 @@ fn head(xml: &mut Xml, title: &str) {
 }
 
 /// The table of contents, for pages that have something to choose from.
-fn contents(xml: &mut Xml, blocks: &[Block]) {
+fn contents(xml: &mut Xml, blocks: &[PageBlock]) {
     let mut anchors = Anchors::default();
     let mut parts = Vec::new();
     for block in blocks {
-        if let Block::Heading(level, text) = block {
+        if let PageBlock::Heading(level, text) = block {
             let anchor = anchors.next(text);
             if *level == 2 {
                 parts.push((anchor, text));
@@ -114,42 +114,42 @@ struct Writer {
 }
 
 impl Writer {
-    fn blocks(&mut self, xml: &mut Xml, blocks: &[Block]) {
+    fn blocks(&mut self, xml: &mut Xml, blocks: &[PageBlock]) {
         for block in blocks {
             self.block(xml, block);
             xml.raw("\n");
         }
     }
 
-    fn block(&mut self, xml: &mut Xml, block: &Block) {
+    fn block(&mut self, xml: &mut Xml, block: &PageBlock) {
         match block {
-            Block::Heading(level, heading) => {
+            PageBlock::Heading(level, heading) => {
                 let anchor = self.anchors.next(heading);
                 let name = if *level == 2 { "h2" } else { "h3" };
                 xml.open(name, &[("id", &anchor)]);
                 xml.leaf("a", &[("href", &format!("#{anchor}"))], heading);
                 xml.close(name);
             }
-            Block::Paragraph(paragraph) => wrapped(xml, "p", "", paragraph),
-            Block::Note(note) => wrapped(xml, "p", "note", note),
-            Block::Quotation(said) => wrapped(xml, "blockquote", "", said),
-            Block::List(items) => {
+            PageBlock::Paragraph(paragraph) => wrapped(xml, "p", "", paragraph),
+            PageBlock::Note(note) => wrapped(xml, "p", "note", note),
+            PageBlock::Quotation(said) => wrapped(xml, "blockquote", "", said),
+            PageBlock::List(items) => {
                 xml.raw("<ul>");
                 items.iter().for_each(|item| wrapped(xml, "li", "", item));
                 xml.raw("</ul>");
             }
-            Block::Code(lines) => {
+            PageBlock::Code(lines) => {
                 xml.raw("<pre tabindex=\"0\"><code>");
                 xml.text(lines);
                 xml.raw("</code></pre>");
             }
-            Block::Keys(keys) => key_figures(xml, keys),
-            Block::Table(data) => {
+            PageBlock::Keys(keys) => key_figures(xml, keys),
+            PageBlock::Table(data) => {
                 self.tables = true;
                 table(xml, data);
             }
-            Block::Chart(chart) => self.chart(xml, chart),
-            Block::Details(summary, inner) => {
+            PageBlock::Chart(chart) => self.chart(xml, chart),
+            PageBlock::Details(summary, inner) => {
                 xml.raw("<details>");
                 xml.leaf("summary", &[], summary);
                 xml.raw("\n");

@@ -1,6 +1,6 @@
 //! Tables and texts as Markdown, for pages that are read where HTML is not.
 
-use super::table::{Align, Column, Table};
+use super::table::{Align, Table, TableColumn};
 use super::text::{Span, Text};
 
 /// A table as GitHub-flavoured Markdown.
@@ -34,7 +34,7 @@ pub(super) fn text(text: &Text) -> String {
     text.spans.iter().map(span).collect()
 }
 
-fn head(column: &Column) -> String {
+fn head(column: &TableColumn) -> String {
     let parts = [&column.group, &column.name].map(|part| escaped(part));
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn a_table_is_a_caption_a_head_with_groups_and_rows() {
         let columns = [
-            Column::text("loss"),
-            Column::number("mean").group("retransmitted"),
-            Column::number("most").group("retransmitted"),
+            TableColumn::text("loss"),
+            TableColumn::number("mean").group("retransmitted"),
+            TableColumn::number("most").group("retransmitted"),
         ];
         let mut table = Table::new("Table 1. Overhead, %", columns);
         table.row(["5 %", "9.7 ± 0.1", "10"]);

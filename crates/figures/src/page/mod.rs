@@ -5,7 +5,7 @@ mod markdown;
 mod table;
 mod text;
 
-pub use table::{Align, Column, Table};
+pub use table::{Align, Table, TableColumn};
 pub use text::{Span, Text};
 
 use crate::chart::Chart;
@@ -13,14 +13,13 @@ use crate::chart::Chart;
 /// A page as it grows, from top to bottom.
 ///
 /// ```
-/// use punctual_figures::{Column, Page, Table};
+/// use punctual_figures::{TableColumn, Page, Table};
 ///
 /// let mut page = Page::new("Retransmission");
 /// page.lead("The overhead of retransmission, and the losses that remain.");
 /// page.heading("Overhead");
-/// let mut table = Table::new("Mean overhead", [Column::text("algorithm"), Column::number("%")]);
-/// table.row(["aggressive", "9.66"]);
-/// page.table(table);
+/// let mut table = Table::new("Mean overhead", [TableColumn::text("algorithm"),
+/// TableColumn::number("%")]); table.row(["aggressive", "9.66"]); page.table(table);
 /// page.details("How to run it again", |page| page.code("punctual lab run srt-retransmission"));
 /// assert!(page.to_html().starts_with("<!doctype html>"));
 /// ```
@@ -29,11 +28,11 @@ pub struct Page {
     title: String,
     lead: Option<Text>,
     foot: Option<Text>,
-    blocks: Vec<Block>,
+    blocks: Vec<PageBlock>,
 }
 
 #[derive(Clone, Debug)]
-enum Block {
+enum PageBlock {
     Heading(u8, String),
     Paragraph(Text),
     Note(Text),
@@ -43,7 +42,7 @@ enum Block {
     Keys(Vec<[String; 3]>),
     Table(Table),
     Chart(Box<Chart>),
-    Details(String, Vec<Block>),
+    Details(String, Vec<PageBlock>),
 }
 
 impl Page {
@@ -64,53 +63,53 @@ impl Page {
 
     /// Begins a part, which the table of contents names.
     pub fn heading(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Heading(2, text.into()));
+        self.blocks.push(PageBlock::Heading(2, text.into()));
     }
 
     /// Begins a part of a part.
     pub fn subheading(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Heading(3, text.into()));
+        self.blocks.push(PageBlock::Heading(3, text.into()));
     }
 
     /// Adds a paragraph.
     pub fn text(&mut self, text: impl Into<Text>) {
-        self.blocks.push(Block::Paragraph(text.into()));
+        self.blocks.push(PageBlock::Paragraph(text.into()));
     }
 
     /// Adds a paragraph set apart: a warning, or a limit of the measurement.
     pub fn note(&mut self, text: impl Into<Text>) {
-        self.blocks.push(Block::Note(text.into()));
+        self.blocks.push(PageBlock::Note(text.into()));
     }
 
     /// Adds what others say, set off from our own words as a quotation.
     pub fn quotation(&mut self, text: impl Into<Text>) {
-        self.blocks.push(Block::Quotation(text.into()));
+        self.blocks.push(PageBlock::Quotation(text.into()));
     }
 
     /// Adds a list.
     pub fn list<T: Into<Text>>(&mut self, items: impl IntoIterator<Item = T>) {
-        self.blocks.push(Block::List(items.into_iter().map(Into::into).collect()));
+        self.blocks.push(PageBlock::List(items.into_iter().map(Into::into).collect()));
     }
 
     /// Adds lines to be shown as they are.
     pub fn code(&mut self, lines: impl Into<String>) {
-        self.blocks.push(Block::Code(lines.into()));
+        self.blocks.push(PageBlock::Code(lines.into()));
     }
 
     /// Adds figures to be seen first: what, how much, and a word on it, which may be empty.
     pub fn key_figures<S: Into<String>>(&mut self, figures: impl IntoIterator<Item = [S; 3]>) {
         let keys = figures.into_iter().map(|figure| figure.map(Into::into)).collect();
-        self.blocks.push(Block::Keys(keys));
+        self.blocks.push(PageBlock::Keys(keys));
     }
 
     /// Adds a table.
     pub fn table(&mut self, table: Table) {
-        self.blocks.push(Block::Table(table));
+        self.blocks.push(PageBlock::Table(table));
     }
 
     /// Adds a chart.
     pub fn chart(&mut self, chart: Chart) {
-        self.blocks.push(Block::Chart(Box::new(chart)));
+        self.blocks.push(PageBlock::Chart(Box::new(chart)));
     }
 
     /// Adds what `build` adds, folded away under `summary`. On paper it is unfolded.
@@ -118,7 +117,7 @@ impl Page {
         let start = self.blocks.len();
         build(self);
         let inner = self.blocks.split_off(start);
-        self.blocks.push(Block::Details(summary.into(), inner));
+        self.blocks.push(PageBlock::Details(summary.into(), inner));
     }
 
     /// The charts of the page, in their order.
@@ -137,12 +136,12 @@ impl Page {
     }
 }
 
-fn charts_in(blocks: &[Block]) -> Vec<&Chart> {
+fn charts_in(blocks: &[PageBlock]) -> Vec<&Chart> {
     let mut found = Vec::new();
     for block in blocks {
         match block {
-            Block::Chart(chart) => found.push(&**chart),
-            Block::Details(_, inner) => found.extend(charts_in(inner)),
+            PageBlock::Chart(chart) => found.push(&**chart),
+            PageBlock::Details(_, inner) => found.extend(charts_in(inner)),
             _ => {}
         }
     }

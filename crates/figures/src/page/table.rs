@@ -6,13 +6,13 @@ use super::{Text, markdown};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pub(crate) caption: String,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<Vec<Text>>,
 }
 
 /// A column: its name, and the alignment of its cells.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct TableColumn {
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) align: Align,
@@ -29,7 +29,7 @@ pub enum Align {
 
 impl Table {
     /// A table without rows. The caption may be empty.
-    pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
+    pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = TableColumn>) -> Self {
         let columns = columns.into_iter().collect();
         Self { caption: caption.into(), columns, rows: Vec::new() }
     }
@@ -46,7 +46,7 @@ impl Table {
     }
 }
 
-impl Column {
+impl TableColumn {
     /// A column of words.
     pub fn text(name: impl Into<String>) -> Self {
         Self { name: name.into(), group: String::new(), align: Align::Left }

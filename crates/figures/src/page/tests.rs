@@ -13,7 +13,7 @@ fn everything_that_is_written_is_escaped() {
     page.list([evil]);
     page.code(evil);
     page.key_figures([[evil, evil, evil]]);
-    let mut table = Table::new(evil, [Column::number(evil).group(evil)]);
+    let mut table = Table::new(evil, [TableColumn::number(evil).group(evil)]);
     table.row([evil]);
     page.table(table);
     let chart = Chart::new(evil, Axis::linear(evil, evil), Axis::linear(evil, evil));
@@ -29,7 +29,7 @@ fn everything_that_is_written_is_escaped() {
 fn numbers_keep_their_units_and_cells_break_before_intervals() {
     let mut page = Page::new("");
     page.text("In 95 % of 12 runs, 30 ms; at 2 Mb/s. 5 µs or 7 apples ± 3");
-    let mut table = Table::new("", [Column::number("")]);
+    let mut table = Table::new("", [TableColumn::number("")]);
     table.row(["0.021 (0.011 to 0.036)"]);
     table.row(["9.41 ± 0.10"]);
     table.row(["(none)"]);
@@ -110,8 +110,11 @@ fn a_small_page_looks_like_this() {
     let mut page = Page::new("Title");
     page.lead("What it is about.");
     page.heading("First");
-    let columns =
-        [Column::text("algorithm"), Column::number("mean, %"), Column::number("±").group("ours")];
+    let columns = [
+        TableColumn::text("algorithm"),
+        TableColumn::number("mean, %"),
+        TableColumn::number("±").group("ours"),
+    ];
     let mut table = Table::new("Overhead", columns);
     table.row(["aggressive", "9.66", "0.1"]);
     table.row(["efficient"]);

@@ -15,7 +15,7 @@ const MOST_UNDER_WAY: usize = 512;
 const MOST_AT_ONCE: usize = 4 * WINDOW + 256;
 
 /// A datagram on its way.
-pub(super) struct Datagram {
+pub(super) struct FuzzedDatagram {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
     pub(super) bytes: Vec<u8>,
@@ -86,7 +86,7 @@ impl End {
     }
 
     /// Runs timers, reads, and puts outgoing datagrams on the way, until nothing is left to do.
-    pub(super) fn settle(&mut self, now: Instant, under_way: &mut VecDeque<Datagram>) {
+    pub(super) fn settle(&mut self, now: Instant, under_way: &mut VecDeque<FuzzedDatagram>) {
         let (mut buffer, mut sent) = (Vec::new(), 0);
         settle(|| {
             if self.endpoint.poll_timeout().is_due(now) {
@@ -100,7 +100,7 @@ impl End {
                 sent += 1;
                 let bytes = std::mem::take(&mut buffer);
                 let to = transmit.path.address().expect("the fuzzer calls addresses");
-                under_way.push_back(Datagram { from: self.address, to, bytes });
+                under_way.push_back(FuzzedDatagram { from: self.address, to, bytes });
                 if under_way.len() > MOST_UNDER_WAY {
                     under_way.pop_front();
                 }

@@ -17,7 +17,7 @@ pub(super) fn send(
     segment_size: Option<u16>,
     source: Option<IpAddr>,
 ) -> io::Result<()> {
-    let mut control = Control::new();
+    let mut control = ControlMessages::new();
     if let Some(size) = segment_size {
         control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &size.to_ne_bytes());
     }
@@ -55,12 +55,12 @@ pub(super) fn send(
 }
 
 /// Control messages as the kernel reads them: `struct cmsghdr`, data, padding to a whole word.
-struct Control {
+struct ControlMessages {
     bytes: [u8; 64],
     len: usize,
 }
 
-impl Control {
+impl ControlMessages {
     const fn new() -> Self {
         Self { bytes: [0; 64], len: 0 }
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn control_messages_have_the_layout_of_the_kernel() {
-        let mut control = Control::new();
+        let mut control = ControlMessages::new();
         control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &1_332_u16.to_ne_bytes());
         control.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &[7; 20]);
         if WORD == 8 {

@@ -21,7 +21,7 @@ pub use self::buffers::{Datagram, ReceiveBuffers, Received};
 pub use self::gather::Gather;
 use self::readiness::Readiness;
 pub use self::readiness::Room;
-pub use self::send_buffer::SendBuffer;
+pub use self::send_buffer::SendBatch;
 
 /// A bound UDP socket in tokio's reactor.
 ///

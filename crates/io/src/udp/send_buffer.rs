@@ -10,11 +10,11 @@ use super::UdpSocket;
 
 /// Puts datagrams of one size side by side, so that one call sends them.
 #[derive(Debug, Default)]
-pub struct SendBuffer {
+pub struct SendBatch {
     contents: Vec<u8>,
 }
 
-impl SendBuffer {
+impl SendBatch {
     /// Sends `datagrams` to `remote`, or to the peer of a connected socket, and waits while the
     /// socket has no room. `refused` gets the errors of datagrams that the system refuses, such as
     /// one that is too large; they are left out.
@@ -111,7 +111,7 @@ mod tests {
         let sizes = [1_316, 1_316, 1_316, 188, 188, 1_316, 1, 1_316, 60_000, 1];
         let datagrams: Vec<Bytes> =
             (0_u8..).zip(sizes).map(|(number, size)| Bytes::from(vec![number; size])).collect();
-        let mut buffer = SendBuffer::default();
+        let mut buffer = SendBatch::default();
         buffer
             .send(&from, Some(to.local_addr()), &datagrams, |error| panic!("{error}"))
             .await
@@ -124,7 +124,7 @@ mod tests {
         let (from, to) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
         let datagrams = [70_000, 10].map(|size| Bytes::from(vec![1; size]));
         let mut refusals = 0;
-        SendBuffer::default()
+        SendBatch::default()
             .send(&from, Some(to.local_addr()), &datagrams, |_| refusals += 1)
             .await
             .unwrap();

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use punctual_lab::run::Shard;
+use punctual_lab::run::SweepShard;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     pub(crate) resume: bool,
     /// Run one of N parts, to be merged with the others
     #[arg(long, value_name = "I/N")]
-    pub(crate) shard: Option<Shard>,
+    pub(crate) shard: Option<SweepShard>,
     /// Write no report, only results
     #[arg(long)]
     pub(crate) no_report: bool,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual::Bitrate;
-use punctual_probe::model::{Path, PathError};
+use punctual_probe::model::{PathFigureError, PathFigures};
 
 use crate::args::value;
 
@@ -60,8 +60,8 @@ impl LatencyArgs {
     }
 
     /// The path that is asked about.
-    pub(crate) fn path(&self) -> Result<Path, PathError> {
-        let path = Path::new(self.rtt, self.jitter, self.rate, PAYLOAD)?;
+    pub(crate) fn path(&self) -> Result<PathFigures, PathFigureError> {
+        let path = PathFigures::new(self.rtt, self.jitter, self.rate, PAYLOAD)?;
         path.with_loss(self.loss, self.loss_back(), self.bursts)
     }
 }

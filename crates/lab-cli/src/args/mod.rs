@@ -23,15 +23,15 @@ pub(crate) use png::PngArgs;
 #[derive(Debug, Parser)]
 #[command(name = "punctual-lab", version, max_term_width = 100)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Cli {
+pub(crate) struct LabCli {
     #[command(flatten)]
     pub(crate) log: LogArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: LabCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum LabCommand {
     /// List the plans that are built in
     List,
     /// Print a plan: its purpose, the factors that it varies, the number of its runs
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_definitions_are_sound() {
-        Cli::command().debug_assert();
+        LabCli::command().debug_assert();
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
         }
         for (file, words) in all {
             count += 1;
-            if let Err(error) = Cli::try_parse_from(&words)
+            if let Err(error) = LabCli::try_parse_from(&words)
                 && error.use_stderr()
             {
                 problems.push_str(&format!("{}: {words:?}\n{error}\n", file.display()));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual::Bitrate;
-use punctual_probe::model::glitch::{Question, Setting, Wanted};
+use punctual_probe::model::glitch::{Question, Setting, WantedTime};
 
 use crate::args::value;
 
@@ -125,7 +125,7 @@ impl ModelArgs {
             last_datagrams: args.last_nak_datagrams,
             margin: args.margin,
             readchunk: args.readchunk,
-            wanted: if args.whole_readchunks { Wanted::ByChunk } else { Wanted::ByPacket },
+            wanted: if args.whole_readchunks { WantedTime::ByChunk } else { WantedTime::ByPacket },
         }
     }
 }

@@ -24,7 +24,7 @@ use punctual_program::output::{self, print};
 use punctual_program::stop;
 
 use crate::args::{MergeArgs, ReportArgs, ReportFormat, RunArgs, ShowArgs};
-use crate::lab::progress::Progress;
+use crate::lab::progress::LiveProgress;
 pub(crate) use show::list;
 
 /// Prints a plan.
@@ -107,7 +107,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
         }
         Err(_) => {}
     }
-    let progress = Progress::new(sweep.runs().len(), quiet);
+    let progress = LiveProgress::new(sweep.runs().len(), quiet);
     let execution = Execution {
         backends: &backends,
         jobs: args.jobs.map_or_else(cores, NonZero::get),

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use punctual_program::line::{self, LineText};
 
 /// The progress in the live line.
-pub(super) struct Progress {
+pub(super) struct LiveProgress {
     state: Arc<Mutex<State>>,
     /// The task that shows it; `None` if nothing is shown.
     shown: Option<JoinHandle<()>>,
@@ -24,7 +24,7 @@ struct State {
     last: String,
 }
 
-impl Progress {
+impl LiveProgress {
     /// The progress of a sweep of `runs` runs. Needs a runtime.
     pub(super) fn new(runs: usize, quiet: bool) -> Self {
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! The answers as JSON.
 
-use punctual_probe::model::glitch::{Answer, Figure, Setting, Wanted};
+use punctual_probe::model::glitch::{Answer, Setting, SolvableFigure, WantedTime};
 use serde_json::{Value, json};
 
 use super::Answered;
@@ -37,7 +37,7 @@ fn settings(setting: &Setting) -> Value {
         "last_nak_datagrams": setting.last_datagrams,
         "margin_ms": setting.margin.map(|margin| margin.as_secs_f64() * 1e3),
         "readchunk_ms": setting.readchunk.as_secs_f64() * 1e3,
-        "whole_readchunks": setting.wanted == Wanted::ByChunk,
+        "whole_readchunks": setting.wanted == WantedTime::ByChunk,
     })
 }
 
@@ -61,11 +61,11 @@ fn figures(answer: &Answer) -> Value {
     })
 }
 
-fn name(figure: Figure) -> &'static str {
+fn name(figure: SolvableFigure) -> &'static str {
     match figure {
-        Figure::Buffer => "buffer",
-        Figure::Loss => "loss",
-        Figure::RoundTrip => "rtt",
-        Figure::Rate => "rate",
+        SolvableFigure::Buffer => "buffer",
+        SolvableFigure::Loss => "loss",
+        SolvableFigure::RoundTrip => "rtt",
+        SolvableFigure::Rate => "rate",
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual::Bitrate;
-use punctual_figures::{Axis, Chart, Column, Marker, Page, Series, Table, Text};
+use punctual_figures::{Axis, Chart, Marker, Page, Series, Table, TableColumn, Text};
 use punctual_probe::model::glitch::{Conditions, Setting};
 
 use super::Answered;
@@ -18,7 +18,7 @@ pub(super) fn page(answered: &Answered) -> String {
     page.text(title(answered) + ".");
     page.text(setting(answered) + ".");
     let (heads, rows) = table(answered);
-    let mut table = Table::new("", heads.into_iter().map(Column::number));
+    let mut table = Table::new("", heads.into_iter().map(TableColumn::number));
     rows.into_iter().for_each(|row| table.row(row));
     page.table(table);
     if let Some(rival) = Rival::of(answered) {

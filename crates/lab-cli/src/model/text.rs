@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use punctual_probe::model::glitch::{
-    Answer, Answers, Conditions, DisplayMeanTime, Figure, Question, Setting, Wanted,
+    Answer, Answers, Conditions, DisplayMeanTime, Question, Setting, SolvableFigure, WantedTime,
 };
 use punctual_units::DisplayDuration;
 
@@ -52,10 +52,10 @@ pub(super) fn title(answered: &Answered) -> String {
         (None, None) => "glitches".to_owned(),
     };
     let subject = match answers.solved {
-        Some(Figure::Buffer) => format!("Least buffer for {wanted}"),
-        Some(Figure::Loss) => format!("Highest loss for {wanted}"),
-        Some(Figure::RoundTrip) => format!("Longest round trip for {wanted}"),
-        Some(Figure::Rate) => format!("Highest bit rate for {wanted}"),
+        Some(SolvableFigure::Buffer) => format!("Least buffer for {wanted}"),
+        Some(SolvableFigure::Loss) => format!("Highest loss for {wanted}"),
+        Some(SolvableFigure::RoundTrip) => format!("Longest round trip for {wanted}"),
+        Some(SolvableFigure::Rate) => format!("Highest bit rate for {wanted}"),
         None if wanted == "glitches" => "Mean time to a glitch".to_owned(),
         None => format!("Mean time to a glitch, where {wanted} would be enough"),
     };
@@ -90,7 +90,7 @@ pub(super) fn setting(answered: &Answered) -> String {
     if burst > 1.0 {
         let _ = write!(text, "; {burst} packets lost in a row on the mean");
     }
-    let whole = if wanted == Wanted::ByChunk { ", wanted as a whole" } else { "" };
+    let whole = if wanted == WantedTime::ByChunk { ", wanted as a whole" } else { "" };
     let _ = write!(text, "; readchunks of {:#}{whole}", DisplayDuration(readchunk));
     text
 }
@@ -124,35 +124,35 @@ pub(super) fn table(answered: &Answered) -> (Vec<String>, Vec<Vec<String>>) {
 }
 
 /// The varied figures and the solved one, which have a column each.
-fn figures(answers: &Answers) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = answers.varied.iter().rev().copied().collect();
+fn figures(answers: &Answers) -> Vec<SolvableFigure> {
+    let mut figures: Vec<SolvableFigure> = answers.varied.iter().rev().copied().collect();
     figures.extend(answers.solved);
     figures
 }
 
 fn first_cells(answers: &Answers, answer: &Answer) -> Vec<String> {
-    let cell = |figure: Figure| {
+    let cell = |figure: SolvableFigure| {
         let bound = answer.is_at_bound && answers.solved == Some(figure);
         value(figure, &answer.conditions) + if bound { "*" } else { "" }
     };
     figures(answers).into_iter().map(cell).collect()
 }
 
-fn head(figure: Figure) -> &'static str {
+fn head(figure: SolvableFigure) -> &'static str {
     match figure {
-        Figure::Buffer => "buffer",
-        Figure::Loss => "loss",
-        Figure::RoundTrip => "round trip",
-        Figure::Rate => "bit rate",
+        SolvableFigure::Buffer => "buffer",
+        SolvableFigure::Loss => "loss",
+        SolvableFigure::RoundTrip => "round trip",
+        SolvableFigure::Rate => "bit rate",
     }
 }
 
-fn value(figure: Figure, conditions: &Conditions) -> String {
+fn value(figure: SolvableFigure, conditions: &Conditions) -> String {
     match figure {
-        Figure::Buffer => DisplayDuration(conditions.buffer).to_string(),
-        Figure::Loss => small_share(conditions.loss),
-        Figure::RoundTrip => DisplayDuration(conditions.rtt).to_string(),
-        Figure::Rate => format!("{:#}", conditions.rate),
+        SolvableFigure::Buffer => DisplayDuration(conditions.buffer).to_string(),
+        SolvableFigure::Loss => small_share(conditions.loss),
+        SolvableFigure::RoundTrip => DisplayDuration(conditions.rtt).to_string(),
+        SolvableFigure::Rate => format!("{:#}", conditions.rate),
     }
 }
 

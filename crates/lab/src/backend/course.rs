@@ -1,9 +1,9 @@
 //! Figures of a whole stream from its series: round-trip time, highest rate, jitter.
 
-use crate::outcome::Series;
+use crate::outcome::RunSeries;
 
 /// Numbers of the whole course, by column of the results, as far as the series has them.
-pub(crate) fn of_the_course(series: &Series) -> Vec<(&'static str, f64)> {
+pub(crate) fn of_the_course(series: &RunSeries) -> Vec<(&'static str, f64)> {
     let mut numbers = Vec::new();
     let rtt = settled(series, "sender.msRTT");
     if rtt.iter().any(|time| *time > 0.0) {
@@ -27,7 +27,7 @@ pub(crate) fn of_the_course(series: &Series) -> Vec<(&'static str, f64)> {
 }
 
 /// A column without its first second, in which everything starts, and without unknown values.
-fn settled(series: &Series, name: &str) -> Vec<f64> {
+fn settled(series: &RunSeries, name: &str) -> Vec<f64> {
     let Some(column) = series.columns.iter().position(|column| column == name) else {
         return Vec::new();
     };
@@ -51,10 +51,10 @@ const SETTLING: f64 = 1.0;
 mod tests {
     use super::*;
 
-    fn series(rows: &[[f64; 4]]) -> Series {
+    fn series(rows: &[[f64; 4]]) -> RunSeries {
         let columns = ["time_s", "sender.msRTT", "receiver.mbpsRecvRate", "usJitter"];
         let columns = columns.map(str::to_owned).to_vec();
-        Series { columns, rows: rows.iter().map(|row| row.to_vec()).collect() }
+        RunSeries { columns, rows: rows.iter().map(|row| row.to_vec()).collect() }
     }
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
     fn the_delay_factor_has_a_mean_and_a_maximum() {
         let columns = vec!["time_s".to_owned(), "usDelayFactor".to_owned()];
         let rows = [[0.5, 9e9], [2.0, 30.0], [3.0, f64::NAN], [4.0, 90.0]].map(Vec::from);
-        let numbers = of_the_course(&Series { columns, rows: rows.to_vec() });
+        let numbers = of_the_course(&RunSeries { columns, rows: rows.to_vec() });
         assert_eq!(numbers, [("usDelayFactorMean", 60.0), ("usDelayFactorMax", 90.0)]);
     }
 

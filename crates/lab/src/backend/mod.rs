@@ -18,7 +18,7 @@ pub use net::Net;
 pub use quic_model::QuicModel;
 pub use sim::Sim;
 
-pub use crate::outcome::{Outcome, Series};
+pub use crate::outcome::{Outcome, RunSeries};
 use crate::run::RunSpec;
 
 /// Runs one run of a plan.

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use punctual::{Listener, ListenerConfig, Port, Socket, Statistics, Transmission, now};
-use punctual_metrics::Report;
+use punctual_metrics::MeterReport;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -30,13 +30,13 @@ use crate::backend::blocks::ONE_STREAM;
 use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
 use crate::backend::real::{
-    LOOPBACK, Measured, emulator, of_the_links, runtime, send, since, watched_emulator,
+    LOOPBACK, SharedArrivals, emulator, of_the_links, runtime, send, since, watched_emulator,
 };
 use crate::backend::series::{Sample, series};
 use crate::numbers::number;
-use crate::outcome::{Outcome, Series};
+use crate::outcome::{Outcome, RunSeries};
 use crate::results::columns::{quantiles, report, statistics};
-use crate::run::{Carriage, RunSpec, Setup};
+use crate::run::{MessageCarriage, RunSpec, Setup};
 
 /// Runs with real sockets on this machine, through the emulator, in real time. All measured times
 /// are this machine's. The run's seed decides which packets of a link are hit, but it depends on
@@ -66,14 +66,14 @@ impl Backend for Net {
         if let Some(control) = setup.tcp {
             return kernel_tcp::run(setup, control);
         }
-        if setup.blocks.is_some() && setup.transport.observed != Carriage::Srt {
+        if setup.blocks.is_some() && setup.transport.observed != MessageCarriage::Srt {
             return Err(ONE_STREAM.to_owned());
         }
         runtime()?.block_on(async {
             match setup.transport.observed {
-                Carriage::Srt | Carriage::SrtOverQuic => srt(setup).await,
-                Carriage::Udp => udp(setup).await,
-                Carriage::Quic => quic::run(setup).await,
+                MessageCarriage::Srt | MessageCarriage::SrtOverQuic => srt(setup).await,
+                MessageCarriage::Udp => udp(setup).await,
+                MessageCarriage::Quic => quic::run(setup).await,
             }
         })
     }
@@ -85,7 +85,7 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let connection = setup.receiver.clone();
     let listener = ListenerConfig { port: listening, connection, ..ListenerConfig::default() };
     let listener = Listener::bind_with(listener).await.map_err(wrong)?;
-    let (blocks, notes) = blocks::Watch::new(setup).unzip();
+    let (blocks, notes) = blocks::BlockTask::new(setup).unzip();
     let emulator = watched_emulator(setup, listener.local_addr(), notes).await?;
     let accepting = tokio::spawn(async move { listener.accept().await });
     let calling = now();
@@ -106,7 +106,7 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let receiver = receiver.map_err(|_| "the listener accepted nobody".to_owned())?;
     let receiver = receiver.map_err(|error| error.to_string())?.map_err(wrong)?;
     let receiver = Arc::new(receiver);
-    let measured = Measured::default();
+    let measured = SharedArrivals::default();
     let size = is_stream.then_some(setup.payload);
     let receiving = receive(Arc::clone(&receiver), size, measured.clone());
     let ends = [Arc::clone(&sender), Arc::clone(&receiver)];
@@ -152,7 +152,7 @@ fn linger(setup: &Setup) -> Duration {
 async fn watched(
     outcome: &mut Outcome,
     setup: &Setup,
-    watching: Option<Watch>,
+    watching: Option<StatisticsTask>,
 ) -> Result<(), String> {
     let Some(watching) = watching else { return Ok(()) };
     watching.end.notify_one();
@@ -168,7 +168,7 @@ async fn watched(
 }
 
 /// Receives until the sender ends the connection. A stream of bytes has messages of this `size`.
-fn receive(socket: Arc<Socket>, size: Option<usize>, measured: Measured) -> JoinHandle<()> {
+fn receive(socket: Arc<Socket>, size: Option<usize>, measured: SharedArrivals) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut begun = BytesMut::new();
         while let Ok(message) = socket.recv().await {
@@ -185,8 +185,8 @@ fn receive(socket: Arc<Socket>, size: Option<usize>, measured: Measured) -> Join
 }
 
 /// A task that writes down statistics.
-struct Watch {
-    task: JoinHandle<Series>,
+struct StatisticsTask {
+    task: JoinHandle<RunSeries>,
     end: Arc<tokio::sync::Notify>,
 }
 
@@ -194,13 +194,13 @@ struct Watch {
 fn watch(
     period: Duration,
     statistics: impl Fn() -> [Statistics; 2] + Send + 'static,
-    measured: Measured,
-) -> Watch {
+    measured: SharedArrivals,
+) -> StatisticsTask {
     let end = Arc::new(tokio::sync::Notify::new());
     let ended = Arc::clone(&end);
     let task = tokio::spawn(async move {
         let start = now();
-        let mut samples: Vec<(Duration, Statistics, Statistics, Report)> = Vec::new();
+        let mut samples: Vec<(Duration, Statistics, Statistics, MeterReport)> = Vec::new();
         let mut ticks = tokio::time::interval(period);
         ticks.tick().await;
         loop {
@@ -218,7 +218,7 @@ fn watch(
             metrics,
         }))
     });
-    Watch { task, end }
+    StatisticsTask { task, end }
 }
 
 async fn udp(setup: &Setup) -> Result<Outcome, String> {
@@ -227,7 +227,7 @@ async fn udp(setup: &Setup) -> Result<Outcome, String> {
     let emulator = emulator(setup, receiver.local_addr().map_err(wrong)?).await?;
     let sender = UdpSocket::bind(LOOPBACK).await.map_err(wrong)?;
     sender.connect(emulator.local_addr()).await.map_err(wrong)?;
-    let measured = Measured::default();
+    let measured = SharedArrivals::default();
     let receiving = receive_datagrams(receiver, measured.clone());
     let watching = setup.series.map(|period| watch(period, Default::default, measured.clone()));
     let socket = &sender;
@@ -250,7 +250,7 @@ async fn udp(setup: &Setup) -> Result<Outcome, String> {
 }
 
 /// Receives until it is aborted.
-pub(crate) fn receive_datagrams(socket: UdpSocket, measured: Measured) -> JoinHandle<()> {
+pub(crate) fn receive_datagrams(socket: UdpSocket, measured: SharedArrivals) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut buffer = vec![0; 65_536];
         loop {
@@ -262,7 +262,7 @@ pub(crate) fn receive_datagrams(socket: UdpSocket, measured: Measured) -> JoinHa
 }
 
 /// The receiving application's view.
-pub(crate) fn arrived(outcome: &mut Outcome, measured: &Measured) {
+pub(crate) fn arrived(outcome: &mut Outcome, measured: &SharedArrivals) {
     let mut arrived = measured.so_far();
     outcome.set("messagesReceived", number(arrived.messages));
     outcome.set("byteMessagesReceived", number(arrived.bytes));

@@ -21,13 +21,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
 #[cfg(feature = "quic")]
 mod with {
     use punctual::quic::{CongestionControl, TransportConfig};
-    use punctual_sim::{Carriage as HostCarriage, End, StreamId, Transport, World};
+    use punctual_sim::{End, HostCarriage, StreamId, Transport, World};
 
-    use crate::run::{Carriage, QuicCongestion};
+    use crate::run::{MessageCarriage, QuicCongestion};
 
     /// The carriage of the hosts of a stream.
     pub(in super::super) fn host_carriage(
-        carriage: Carriage,
+        carriage: MessageCarriage,
         congestion: Option<QuicCongestion>,
     ) -> HostCarriage {
         let with = |usual| {
@@ -35,9 +35,11 @@ mod with {
             TransportConfig { congestion, ..TransportConfig::default() }
         };
         match carriage {
-            Carriage::Srt | Carriage::Udp => HostCarriage::SrtOverUdp,
-            Carriage::SrtOverQuic => HostCarriage::SrtOverQuic(with(CongestionControl::None)),
-            Carriage::Quic => HostCarriage::Quic(with(CongestionControl::Bbr)),
+            MessageCarriage::Srt | MessageCarriage::Udp => HostCarriage::SrtOverUdp,
+            MessageCarriage::SrtOverQuic => {
+                HostCarriage::SrtOverQuic(with(CongestionControl::None))
+            }
+            MessageCarriage::Quic => HostCarriage::Quic(with(CongestionControl::Bbr)),
         }
     }
 
@@ -65,12 +67,12 @@ mod with {
 
 #[cfg(not(feature = "quic"))]
 mod without {
-    use punctual_sim::{Carriage as HostCarriage, StreamId, Transport, World};
+    use punctual_sim::{HostCarriage, StreamId, Transport, World};
 
-    use crate::run::{Carriage, QuicCongestion};
+    use crate::run::{MessageCarriage, QuicCongestion};
 
     pub(in super::super) const fn host_carriage(
-        _: Carriage,
+        _: MessageCarriage,
         _: Option<QuicCongestion>,
     ) -> HostCarriage {
         HostCarriage::SrtOverUdp

@@ -6,7 +6,7 @@ use punctual_quic_model::{Outcome as Transfer, Sample, run};
 use punctual_units::Instant;
 
 use crate::backend::Backend;
-use crate::outcome::{Outcome, Series};
+use crate::outcome::{Outcome, RunSeries};
 use crate::results::columns::link;
 use crate::results::quic_model::{quic_model, quic_state};
 use crate::run::RunSpec;
@@ -47,7 +47,7 @@ pub(super) fn refuse(spec: &RunSpec) -> Result<(), String> {
 }
 
 /// The sender's state at the end of each period.
-fn series(transfer: &Transfer, period: Duration) -> Series {
+fn series(transfer: &Transfer, period: Duration) -> RunSeries {
     let names = quic_state(None).into_iter().map(|(name, _)| name);
     let columns = ["time_s".to_owned()].into_iter().chain(names).collect();
     let mut rows = Vec::new();
@@ -63,7 +63,7 @@ fn series(transfer: &Transfer, period: Duration) -> Series {
         let state = quic_state(latest).into_iter().map(|(_, number)| number);
         rows.push([(at - Instant::ORIGIN).as_secs_f64()].into_iter().chain(state).collect());
     }
-    Series { columns, rows }
+    RunSeries { columns, rows }
 }
 
 const NAME: &str = "quic-model";

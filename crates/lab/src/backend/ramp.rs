@@ -1,6 +1,6 @@
 //! Which rate of a ramp the link still carries.
 
-use crate::outcome::Series;
+use crate::outcome::RunSeries;
 use crate::run::Setup;
 
 /// The highest rate of a ramp before the first at which the path was congested, Mb/s; `None`
@@ -8,7 +8,7 @@ use crate::run::Setup;
 ///
 /// A step is congested if the receiver dropped more than [`DROPPED`] of the packets sent in it, or
 /// if the round-trip time was more than [`STRETCHED`] of the first step's for more than half of it.
-pub(crate) fn usable(setup: &Setup, series: &Series) -> Option<f64> {
+pub(crate) fn usable(setup: &Setup, series: &RunSeries) -> Option<f64> {
     let ramp = setup.ramp?;
     let column = |name: &str| series.columns.iter().position(|column| column == name);
     let (sent, dropped) = (column("sender.pktSentUnique")?, column("receiver.pktRcvDrop")?);

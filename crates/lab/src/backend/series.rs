@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use punctual::Statistics;
-use punctual_metrics::Report;
+use punctual_metrics::MeterReport;
 
-use crate::outcome::Series;
+use crate::outcome::RunSeries;
 use crate::results::columns::{report, statistics};
 
 /// A stream at one moment.
@@ -15,13 +15,13 @@ pub(crate) struct Sample<'a> {
     pub(crate) sender: &'a Statistics,
     pub(crate) receiver: &'a Statistics,
     /// Minimum, maximum and delay factor of the period, the rest so far.
-    pub(crate) metrics: &'a Report,
+    pub(crate) metrics: &'a MeterReport,
 }
 
 /// Turns statistics so far into those of each period.
-pub(crate) fn series<'a>(samples: impl IntoIterator<Item = Sample<'a>>) -> Series {
-    let mut series = Series::default();
-    let nothing = (Statistics::default(), Statistics::default(), Report::default());
+pub(crate) fn series<'a>(samples: impl IntoIterator<Item = Sample<'a>>) -> RunSeries {
+    let mut series = RunSeries::default();
+    let nothing = (Statistics::default(), Statistics::default(), MeterReport::default());
     let mut before = (&nothing.0, &nothing.1, &nothing.2);
     for sample in samples {
         let sender = sample.sender.since(before.0);
@@ -40,8 +40,8 @@ pub(crate) fn series<'a>(samples: impl IntoIterator<Item = Sample<'a>>) -> Serie
 }
 
 /// The counts of the period between two reports.
-fn since(now: &Report, before: &Report) -> Report {
-    Report {
+fn since(now: &MeterReport, before: &MeterReport) -> MeterReport {
+    MeterReport {
         received: now.received.saturating_sub(before.received),
         // One that arrives after all is not lost any more.
         lost: now.lost.saturating_sub(before.lost),

@@ -16,7 +16,9 @@ use crate::backend::{Backend, blocks, quic, quic_model, tcp};
 use crate::numbers::{NamedNumber, number};
 use crate::outcome::Outcome;
 use crate::results::columns::{link, quantiles, report, statistics, traffic};
-use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
+use crate::run::{
+    CrossTraffic, HostOptions, MessageCarriage, RunSpec, RunTransport, Setup, TrafficKind,
+};
 
 /// Runs in virtual time. The same run gives the same outcome, on any machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +55,7 @@ struct Built {
 
 fn run(setup: &Setup) -> Result<Outcome, WorldError> {
     let Built { mut world, up, down, streams, cross } = build(setup)?;
-    let mut watch = blocks::Watch::new(setup, &mut world, up, down);
+    let mut watch = blocks::BlockWatch::new(setup, &mut world, up, down);
     connect(&mut world, setup, &streams);
     pass(&mut world, &mut watch, setup.duration);
     // Now, because after the streams' end it has the link to itself.
@@ -102,7 +104,7 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
 }
 
 /// Lets time pass, under the eyes of the record of blocks if there is one.
-fn pass(world: &mut World, watch: &mut Option<blocks::Watch>, time: Duration) {
+fn pass(world: &mut World, watch: &mut Option<blocks::BlockWatch>, time: Duration) {
     match watch {
         Some(watch) => watch.run_for(world, time),
         None => world.run_for(time),
@@ -111,8 +113,8 @@ fn pass(world: &mut World, watch: &mut Option<blocks::Watch>, time: Duration) {
 
 /// Whether the data packets of a run are those of one stream.
 fn has_blocks(setup: &Setup) -> bool {
-    let Transport { observed, together, .. } = &setup.transport;
-    setup.streams == 1 && together.is_empty() && *observed == Carriage::Srt
+    let RunTransport { observed, together, .. } = &setup.transport;
+    setup.streams == 1 && together.is_empty() && *observed == MessageCarriage::Srt
 }
 
 fn build(setup: &Setup) -> Result<Built, WorldError> {
@@ -122,7 +124,7 @@ fn build(setup: &Setup) -> Result<Built, WorldError> {
     let down = world.add_link(setup.path.down.clone());
     // Streams that are carried alike share their hosts, except over bare QUIC.
     for &carriage in &carriages(setup)[1..] {
-        let is_alike = setup.transport.together.is_empty() && carriage != Carriage::Quic;
+        let is_alike = setup.transport.together.is_empty() && carriage != MessageCarriage::Quic;
         pairs.push(if is_alike { pairs[0] } else { add_pair(&mut world, setup, carriage)? });
     }
     for &(from, to) in &pairs {
@@ -142,7 +144,7 @@ fn build(setup: &Setup) -> Result<Built, WorldError> {
 }
 
 /// The carriages of all streams of a run: at least one.
-fn carriages(setup: &Setup) -> Vec<Carriage> {
+fn carriages(setup: &Setup) -> Vec<MessageCarriage> {
     match setup.transport.together.as_slice() {
         [] => vec![setup.transport.observed; setup.streams.max(1)],
         together => together.to_vec(),
@@ -151,7 +153,7 @@ fn carriages(setup: &Setup) -> Vec<Carriage> {
 
 /// The streams of which a run reports.
 fn observed(setup: &Setup, streams: &[StreamId]) -> Vec<StreamId> {
-    let Transport { observed, together, .. } = &setup.transport;
+    let RunTransport { observed, together, .. } = &setup.transport;
     match together.iter().position(|carriage| carriage == observed) {
         Some(place) => vec![streams[place]],
         None => streams.to_vec(),
@@ -162,7 +164,7 @@ fn observed(setup: &Setup, streams: &[StreamId]) -> Vec<StreamId> {
 fn add_pair(
     world: &mut World,
     setup: &Setup,
-    carriage: Carriage,
+    carriage: MessageCarriage,
 ) -> Result<(HostId, HostId), WorldError> {
     let carriage = quic::host_carriage(carriage, setup.transport.congestion);
     let [from, to] = setup.hosts;
@@ -170,15 +172,15 @@ fn add_pair(
     Ok((from, world.add_host(host(to)?.with_carriage(carriage))))
 }
 
-fn stream(setup: &Setup, carriage: Carriage, (from, to): (HostId, HostId)) -> StreamConfig {
+fn stream(setup: &Setup, carriage: MessageCarriage, (from, to): (HostId, HostId)) -> StreamConfig {
     let transport = match carriage {
-        Carriage::Srt | Carriage::SrtOverQuic => StreamTransport::Srt {
+        MessageCarriage::Srt | MessageCarriage::SrtOverQuic => StreamTransport::Srt {
             sender: setup.sender.clone(),
             receiver: setup.receiver.clone(),
             caller: End::Sender,
         },
-        Carriage::Udp => StreamTransport::Udp,
-        Carriage::Quic => quic::datagrams(),
+        MessageCarriage::Udp => StreamTransport::Udp,
+        MessageCarriage::Quic => quic::datagrams(),
     };
     let rate = match setup.ramp {
         None => RateSchedule::constant(setup.bitrate),

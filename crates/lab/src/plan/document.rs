@@ -6,40 +6,40 @@ use std::sync::Arc;
 use punctual_uri::did_you_mean;
 use toml::de::{DeTable, DeValue};
 
-use crate::plan::error::{Place, PlanError, Source};
+use crate::plan::error::{PlanError, PlanPlace, Source};
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) place: Place,
-    pub(crate) content: Content,
+pub(crate) struct DocumentNode {
+    pub(crate) place: PlanPlace,
+    pub(crate) content: DocumentContent,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum DocumentContent {
     /// A string.
     Text(String),
     /// A number or a switch, as it is written.
     Scalar(String),
-    List(Vec<Node>),
-    Table(Table),
+    List(Vec<DocumentNode>),
+    Table(DocumentTable),
 }
 
 /// Keys and their values, in the order of the text.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
-    pub(crate) place: Place,
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct DocumentTable {
+    pub(crate) place: PlanPlace,
+    pub(crate) entries: Vec<DocumentEntry>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct DocumentEntry {
     pub(crate) key: String,
-    pub(crate) place: Place,
-    pub(crate) value: Node,
+    pub(crate) place: PlanPlace,
+    pub(crate) value: DocumentNode,
 }
 
-impl Table {
+impl DocumentTable {
     /// Reads a whole document.
     pub(crate) fn parse(source: &Arc<Source>, text: &str) -> Result<Self, PlanError> {
         let table = DeTable::parse(text).map_err(|error| toml_error(source, &error))?;
@@ -47,25 +47,25 @@ impl Table {
     }
 
     fn new(source: &Arc<Source>, span: &Range<usize>, table: &DeTable<'_>) -> Self {
-        let mut entries: Vec<Entry> = table
+        let mut entries: Vec<DocumentEntry> = table
             .iter()
-            .map(|(key, value)| Entry {
+            .map(|(key, value)| DocumentEntry {
                 key: key.get_ref().to_string(),
-                place: Place::new(source, key.span().start),
-                value: Node::new(source, &value.span(), value.get_ref()),
+                place: PlanPlace::new(source, key.span().start),
+                value: DocumentNode::new(source, &value.span(), value.get_ref()),
             })
             .collect();
         entries.shrink_to_fit();
-        Self { place: Place::new(source, span.start), entries }
+        Self { place: PlanPlace::new(source, span.start), entries }
     }
 
     /// The value of a key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn get(&self, key: &str) -> Option<&DocumentEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
     /// The place of a key; the table's own place if it has no such key.
-    pub(crate) fn place_of(&self, key: &str) -> Place {
+    pub(crate) fn place_of(&self, key: &str) -> PlanPlace {
         self.get(key).map_or(&self.place, |entry| &entry.place).clone()
     }
 
@@ -89,15 +89,15 @@ impl Table {
 
     /// One or several texts.
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, PlanError> {
-        self.get(key).map_or(Ok(Vec::new()), Entry::texts)
+        self.get(key).map_or(Ok(Vec::new()), DocumentEntry::texts)
     }
 
     /// A switch that need not be there.
     pub(crate) fn switch(&self, key: &str) -> Result<Option<bool>, PlanError> {
         let Some(entry) = self.get(key) else { return Ok(None) };
         match &entry.value.content {
-            Content::Scalar(text) if text == "true" => Ok(Some(true)),
-            Content::Scalar(text) if text == "false" => Ok(Some(false)),
+            DocumentContent::Scalar(text) if text == "true" => Ok(Some(true)),
+            DocumentContent::Scalar(text) if text == "false" => Ok(Some(false)),
             _ => Err(entry.error("must be true or false")),
         }
     }
@@ -106,11 +106,11 @@ impl Table {
     pub(crate) fn tables(&self, key: &str) -> Result<Vec<&Self>, PlanError> {
         let Some(entry) = self.get(key) else { return Ok(Vec::new()) };
         match &entry.value.content {
-            Content::Table(table) => Ok(vec![table]),
-            Content::List(nodes) => nodes
+            DocumentContent::Table(table) => Ok(vec![table]),
+            DocumentContent::List(nodes) => nodes
                 .iter()
                 .map(|node| match &node.content {
-                    Content::Table(table) => Ok(table),
+                    DocumentContent::Table(table) => Ok(table),
                     _ => Err(node.place.error(format!("`{key}` must be a table: `[[{key}]]`"))),
                 })
                 .collect(),
@@ -120,11 +120,11 @@ impl Table {
 
     /// The table of a key.
     pub(crate) fn table(&self, key: &str) -> Result<Option<&Self>, PlanError> {
-        self.get(key).map(Entry::table).transpose()
+        self.get(key).map(DocumentEntry::table).transpose()
     }
 }
 
-impl Entry {
+impl DocumentEntry {
     /// An error about this key.
     pub(crate) fn error(&self, message: impl AsRef<str>) -> PlanError {
         self.place.error(format!("`{}` {}", self.key, message.as_ref()))
@@ -145,57 +145,60 @@ impl Entry {
     /// One or several texts.
     pub(crate) fn texts(&self) -> Result<Vec<String>, PlanError> {
         let wrong = || self.error("must be a text or a list of texts");
-        let text = |node: &Node| node.text().map(str::to_owned).ok_or_else(wrong);
+        let text = |node: &DocumentNode| node.text().map(str::to_owned).ok_or_else(wrong);
         match &self.value.content {
-            Content::List(nodes) => nodes.iter().map(text).collect(),
+            DocumentContent::List(nodes) => nodes.iter().map(text).collect(),
             _ => Ok(vec![text(&self.value)?]),
         }
     }
 
-    pub(crate) fn table(&self) -> Result<&Table, PlanError> {
+    pub(crate) fn table(&self) -> Result<&DocumentTable, PlanError> {
         match &self.value.content {
-            Content::Table(table) => Ok(table),
+            DocumentContent::Table(table) => Ok(table),
             _ => Err(self.error("must be a table")),
         }
     }
 }
 
-impl Node {
+impl DocumentNode {
     fn new(source: &Arc<Source>, span: &Range<usize>, value: &DeValue<'_>) -> Self {
         let content = match value {
-            DeValue::String(text) => Content::Text(text.to_string()),
-            DeValue::Integer(number) => Content::Scalar(number.to_string()),
-            DeValue::Float(number) => Content::Scalar(number.to_string()),
-            DeValue::Boolean(switch) => Content::Scalar(switch.to_string()),
-            DeValue::Datetime(time) => Content::Text(time.to_string()),
-            DeValue::Array(values) => Content::List(
+            DeValue::String(text) => DocumentContent::Text(text.to_string()),
+            DeValue::Integer(number) => DocumentContent::Scalar(number.to_string()),
+            DeValue::Float(number) => DocumentContent::Scalar(number.to_string()),
+            DeValue::Boolean(switch) => DocumentContent::Scalar(switch.to_string()),
+            DeValue::Datetime(time) => DocumentContent::Text(time.to_string()),
+            DeValue::Array(values) => DocumentContent::List(
                 values.iter().map(|v| Self::new(source, &v.span(), v.get_ref())).collect(),
             ),
-            DeValue::Table(table) => Content::Table(Table::new(source, span, table)),
+            DeValue::Table(table) => {
+                DocumentContent::Table(DocumentTable::new(source, span, table))
+            }
         };
-        Self { place: Place::new(source, span.start), content }
+        Self { place: PlanPlace::new(source, span.start), content }
     }
 
     /// The value after `key=` on a command line: TOML, or else a text.
     pub(crate) fn word(source: &Arc<Source>, text: &str) -> Self {
         match DeValue::parse(text) {
             Ok(value) => Self::new(source, &(0..0), value.get_ref()),
-            Err(_) => {
-                Self { place: Place::new(source, 0), content: Content::Text(text.to_owned()) }
-            }
+            Err(_) => Self {
+                place: PlanPlace::new(source, 0),
+                content: DocumentContent::Text(text.to_owned()),
+            },
         }
     }
 
     /// A string, a number or a switch as a text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::Text(text) | Content::Scalar(text) => Some(text),
-            Content::List(_) | Content::Table(_) => None,
+            DocumentContent::Text(text) | DocumentContent::Scalar(text) => Some(text),
+            DocumentContent::List(_) | DocumentContent::Table(_) => None,
         }
     }
 }
 
 fn toml_error(source: &Arc<Source>, error: &toml::de::Error) -> PlanError {
     let offset = error.span().map_or(0, |span| span.start);
-    Place::new(source, offset).error(format!("not TOML: {}", error.message()))
+    PlanPlace::new(source, offset).error(format!("not TOML: {}", error.message()))
 }

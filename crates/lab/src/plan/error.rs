@@ -37,7 +37,7 @@ pub(crate) struct Source {
 
 /// A place in a plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PlanPlace {
     source: Arc<Source>,
     /// Bytes from the start of the source's text.
     offset: usize,
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-impl Place {
+impl PlanPlace {
     pub(crate) fn new(source: &Arc<Source>, offset: usize) -> Self {
         Self { source: Arc::clone(source), offset }
     }

@@ -1,7 +1,7 @@
 //! The figures, tables and references of a plan.
 
-use crate::plan::document::{Content, Entry, Node, Table};
-use crate::plan::error::{Place, PlanError};
+use crate::plan::document::{DocumentContent, DocumentEntry, DocumentNode, DocumentTable};
+use crate::plan::error::{PlanError, PlanPlace};
 use crate::plan::value::literal;
 use crate::plan::{Dimension, Quantity};
 
@@ -32,7 +32,7 @@ pub struct Figure {
     /// repeat; otherwise a point is a mean over the runs.
     pub boxes: bool,
     /// The parts of runs of which each is a point; `None` if a point is a mean over runs.
-    pub parts: Option<Parts>,
+    pub parts: Option<RunParts>,
     /// Parameters that part the runs into lines; each combination of their values is one.
     pub by: Vec<String>,
     /// Which runs it shows.
@@ -41,14 +41,14 @@ pub struct Figure {
     pub references: Vec<String>,
     /// Metrics or columns of the first run, in seconds, that mark events on an axis of time.
     pub marks: Vec<String>,
-    pub(crate) place: Place,
-    pub(crate) x_place: Place,
-    pub(crate) y_place: Place,
+    pub(crate) place: PlanPlace,
+    pub(crate) x_place: PlanPlace,
+    pub(crate) y_place: PlanPlace,
 }
 
 /// The parts of runs that a figure shows one by one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parts {
+pub struct RunParts {
     /// The record that has a row for each part, or `runs` for runs as a whole.
     pub record: String,
     /// The column that decides the colour of a heat map, and the value that is hottest.
@@ -89,8 +89,8 @@ pub struct Grouping {
     pub compare: Option<Compare>,
     /// Names of references to lay beside.
     pub references: Vec<String>,
-    pub(crate) place: Place,
-    pub(crate) values_place: Place,
+    pub(crate) place: PlanPlace,
+    pub(crate) values_place: PlanPlace,
 }
 
 /// Two groups of runs compared cell by cell.
@@ -122,7 +122,7 @@ pub struct Filter {
     pub name: String,
     /// The condition on its value.
     pub condition: Condition,
-    pub(crate) place: Place,
+    pub(crate) place: PlanPlace,
 }
 
 /// A condition on a parameter. Bounds may be expressions over the run's other parameters.
@@ -152,11 +152,11 @@ pub struct Reference {
     /// The streaming time that its counts and sums span, where they are compared with those of runs
     /// of any length.
     pub span: Option<Quantity>,
-    pub(crate) place: Place,
+    pub(crate) place: PlanPlace,
 }
 
 impl Figure {
-    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+    pub(crate) fn read(table: &DocumentTable) -> Result<Self, PlanError> {
         const KEYS: &[&str] = &[
             "name",
             "title",
@@ -204,7 +204,7 @@ impl Figure {
             y_title: table.text("y_title")?.unwrap_or_default(),
             log: table.switch("log")?.unwrap_or(false),
             boxes: table.switch("boxes")?.unwrap_or(false),
-            parts: Parts::read(table)?,
+            parts: RunParts::read(table)?,
             by: table.texts("by")?,
             filters: Filter::read_all(table)?,
             references: table.texts("reference")?,
@@ -218,11 +218,11 @@ impl Figure {
 
 impl Horizontal {
     /// Reads `x` of a figure with this number of metrics.
-    fn read(table: &Table, metrics: usize) -> Result<Self, PlanError> {
+    fn read(table: &DocumentTable, metrics: usize) -> Result<Self, PlanError> {
         let Some(entry) = table.get("x") else {
             return table.required("a figure", "x").map(Self::Column);
         };
-        if let Content::List(_) = entry.value.content {
+        if let DocumentContent::List(_) = entry.value.content {
             let places = entry.texts()?;
             let numbers = places.iter().filter(|place| place.parse::<f64>().is_ok());
             if places.len() != metrics || numbers.count() != metrics {
@@ -237,9 +237,9 @@ impl Horizontal {
     }
 }
 
-impl Parts {
+impl RunParts {
     /// Reads `points`, `heat` and `hottest` of a figure.
-    fn read(table: &Table) -> Result<Option<Self>, PlanError> {
+    fn read(table: &DocumentTable) -> Result<Option<Self>, PlanError> {
         let (record, heat) = (table.text("points")?, table.text("heat")?);
         let hottest = table.text("hottest")?;
         let Some(record) = record else {
@@ -261,7 +261,7 @@ impl Parts {
 }
 
 impl Grouping {
-    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+    pub(crate) fn read(table: &DocumentTable) -> Result<Self, PlanError> {
         const KEYS: &[&str] = &[
             "name",
             "title",
@@ -309,7 +309,7 @@ impl Grouping {
 
 impl Compare {
     /// Reads `{ retransmitalgo = ["aggressive", "efficient"] }`.
-    fn read(entry: &Entry, how: Comparison) -> Result<Self, PlanError> {
+    fn read(entry: &DocumentEntry, how: Comparison) -> Result<Self, PlanError> {
         let form = "must name a parameter and two of its values: { loss = [\"10%\", \"5%\"] }";
         match entry.table()?.entries.as_slice() {
             [one] => match one.texts()?.as_slice() {
@@ -328,7 +328,7 @@ impl Compare {
 
 impl Filter {
     /// The conditions of `where`, and of `experiment`, which is one of them.
-    fn read_all(table: &Table) -> Result<Vec<Self>, PlanError> {
+    fn read_all(table: &DocumentTable) -> Result<Vec<Self>, PlanError> {
         let mut filters = Vec::new();
         if let Some(entry) = table.get("experiment") {
             filters.push(Self::read(entry)?);
@@ -341,9 +341,9 @@ impl Filter {
         Ok(filters)
     }
 
-    pub(crate) fn read(entry: &Entry) -> Result<Self, PlanError> {
+    pub(crate) fn read(entry: &DocumentEntry) -> Result<Self, PlanError> {
         let condition = match &entry.value.content {
-            Content::Table(bounds) => {
+            DocumentContent::Table(bounds) => {
                 bounds.only("a condition", &["from", "to"])?;
                 Condition::Within(bounds.text("from")?, bounds.text("to")?)
             }
@@ -354,13 +354,15 @@ impl Filter {
 }
 
 impl Reference {
-    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+    pub(crate) fn read(table: &DocumentTable) -> Result<Self, PlanError> {
         const KEYS: &[&str] = &["name", "title", "source", "file", "rows", "columns", "span"];
         table.only("[[reference]]", KEYS)?;
         let name = table.required("a reference", "name")?;
         let rows = match table.get("rows").map(|entry| &entry.value.content) {
             None => Vec::new(),
-            Some(Content::List(nodes)) => nodes.iter().map(row).collect::<Result<_, _>>()?,
+            Some(DocumentContent::List(nodes)) => {
+                nodes.iter().map(row).collect::<Result<_, _>>()?
+            }
             Some(_) => return Err(table.place.error("`rows` must be a list of tables")),
         };
         let columns = match table.table("columns")? {
@@ -384,7 +386,7 @@ impl Reference {
     }
 }
 
-fn span(entry: &Entry) -> Result<Quantity, PlanError> {
+fn span(entry: &DocumentEntry) -> Result<Quantity, PlanError> {
     let text = entry.text()?;
     let quantity = literal(text, None).quantity();
     let is_span = |quantity: &Quantity| {
@@ -395,13 +397,13 @@ fn span(entry: &Entry) -> Result<Quantity, PlanError> {
         .ok_or_else(|| entry.error(format!("must be a time such as 3000s, not `{text}`")))
 }
 
-fn row(node: &Node) -> Result<Vec<(String, String)>, PlanError> {
+fn row(node: &DocumentNode) -> Result<Vec<(String, String)>, PlanError> {
     match &node.content {
-        Content::Table(table) => pairs(table),
+        DocumentContent::Table(table) => pairs(table),
         _ => Err(node.place.error("a row must be a table: { loss = \"5%\", overhead = 0.0966 }")),
     }
 }
 
-fn pairs(table: &Table) -> Result<Vec<(String, String)>, PlanError> {
+fn pairs(table: &DocumentTable) -> Result<Vec<(String, String)>, PlanError> {
     table.entries.iter().map(|entry| Ok((entry.key.clone(), entry.text()?.to_owned()))).collect()
 }

@@ -3,23 +3,23 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::plan::error::{Place, PlanError};
+use crate::plan::error::{PlanError, PlanPlace};
 use crate::plan::expression::Expression;
 use crate::plan::keys;
 use crate::plan::parameter::{Alternative, Meaning, Names, Parameter, Written, fit};
 use crate::plan::quantity::Quantity;
 use crate::plan::ratio::Ratio;
-use crate::plan::value::Value;
+use crate::plan::value::ParameterValue;
 
 /// The values of one run, in the order of the plan.
-pub type Values = Vec<(String, Value)>;
+pub type Values = Vec<(String, ParameterValue)>;
 
 /// Keys with the values that, all together, leave a combination out.
-pub(crate) type Excluded = Vec<(String, Vec<Value>)>;
+pub(crate) type Excluded = Vec<(String, Vec<ParameterValue>)>;
 
 /// Parameters, and which of their combinations are wanted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Grid {
+pub(crate) struct ParameterGrid {
     pub(crate) parameters: Vec<Parameter>,
     /// Axes that change together, by their full keys.
     pub(crate) together: Vec<Vec<String>>,
@@ -27,7 +27,7 @@ pub(crate) struct Grid {
     pub(crate) exclude: Vec<Excluded>,
 }
 
-impl Grid {
+impl ParameterGrid {
     /// Gives a parameter its value, in its place if it has one.
     pub(crate) fn set(&mut self, parameter: Parameter) {
         match self.parameters.iter_mut().find(|old| old.key == parameter.key) {
@@ -130,11 +130,11 @@ enum Visit {
 
 /// A way through the values of all parameters.
 struct Walk<'a> {
-    grid: &'a Grid,
+    grid: &'a ParameterGrid,
     names: Names,
     order: Vec<usize>,
     /// Which of its values a parameter has, and the value.
-    chosen: Vec<Option<(usize, Value)>>,
+    chosen: Vec<Option<(usize, ParameterValue)>>,
     /// Places of the values in the order of the plan, and the values.
     found: Vec<(Vec<usize>, Values)>,
 }
@@ -191,7 +191,7 @@ impl Walk<'_> {
     }
 
     /// Every value of a parameter, given the values that were chosen before.
-    fn values(&self, index: usize) -> Result<Vec<Value>, PlanError> {
+    fn values(&self, index: usize) -> Result<Vec<ParameterValue>, PlanError> {
         let parameter = &self.grid.parameters[index];
         let mut values = Vec::new();
         for alternative in &parameter.alternatives {
@@ -205,12 +205,14 @@ impl Walk<'_> {
                     };
                     let (first, last, by) = (quantity(from)?, quantity(to)?, quantity(step)?);
                     let steps = range(first, last, by, &step.place)?;
-                    values.extend(steps.into_iter().map(Value::Quantity));
+                    values.extend(steps.into_iter().map(ParameterValue::Quantity));
                 }
             }
         }
         let secrets: BTreeSet<String> = match keys::is_secret(&parameter.key) {
-            true => values.iter().map(Value::exact).filter(|text| !text.is_empty()).collect(),
+            true => {
+                values.iter().map(ParameterValue::exact).filter(|text| !text.is_empty()).collect()
+            }
             false => BTreeSet::new(),
         };
         if secrets.len() > 1 {
@@ -223,13 +225,13 @@ impl Walk<'_> {
         Ok(values)
     }
 
-    fn value(&self, key: &str, written: &Written) -> Result<Value, PlanError> {
+    fn value(&self, key: &str, written: &Written) -> Result<ParameterValue, PlanError> {
         match written.meaning(key, &self.names)? {
             Meaning::Value(value) => Ok(value),
             Meaning::Expression(expression) => self
                 .compute(&expression)
                 .and_then(|quantity| fit(quantity, key))
-                .map(Value::Quantity)
+                .map(ParameterValue::Quantity)
                 .map_err(|message| written.place.error(format!("`{}`: {message}", written.text))),
         }
     }
@@ -238,7 +240,7 @@ impl Walk<'_> {
         expression.value(&|name| {
             let key = self.names.find(name)?;
             match &self.chosen[self.grid.index(key)] {
-                Some((_, Value::Quantity(quantity))) => Ok(*quantity),
+                Some((_, ParameterValue::Quantity(quantity))) => Ok(*quantity),
                 Some((_, value)) => Err(format!("`{key}` is `{value}`, no quantity")),
                 None => Err(format!("`{key}` is not known yet")),
             }
@@ -251,7 +253,7 @@ fn range(
     from: Quantity,
     to: Quantity,
     step: Quantity,
-    place: &Place,
+    place: &PlanPlace,
 ) -> Result<Vec<Quantity>, PlanError> {
     if from.dimension != to.dimension || step.dimension != to.dimension {
         let message = format!("`{from}`, `{to}` and step `{step}` do not count the same");

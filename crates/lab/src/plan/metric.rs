@@ -1,7 +1,7 @@
 //! Columns computed from other columns.
 
-use crate::plan::document::{Entry, Table};
-use crate::plan::error::{Place, PlanError};
+use crate::plan::document::{DocumentEntry, DocumentTable};
+use crate::plan::error::{PlanError, PlanPlace};
 use crate::plan::expression::{Expression, Operator};
 
 /// A column computed from other columns of the same run.
@@ -18,7 +18,7 @@ pub struct Metric {
     /// The formula as it is written.
     pub formula: String,
     pub(crate) expression: Expression,
-    pub(crate) place: Place,
+    pub(crate) place: PlanPlace,
 }
 
 /// How the metric of several runs is put together.
@@ -46,18 +46,18 @@ impl MetricKind {
 
 impl Metric {
     /// The metrics of a `[metrics]` table.
-    pub(crate) fn read_all(table: Option<&Table>) -> Result<Vec<Self>, PlanError> {
+    pub(crate) fn read_all(table: Option<&DocumentTable>) -> Result<Vec<Self>, PlanError> {
         table.map_or(Ok(Vec::new()), |table| table.entries.iter().map(Self::read).collect())
     }
 
-    fn read(entry: &Entry) -> Result<Self, PlanError> {
+    fn read(entry: &DocumentEntry) -> Result<Self, PlanError> {
         let Some(formula) = entry.value.text() else {
             return Self::from_table(entry, entry.table()?);
         };
         Self::new(entry, entry, formula.to_owned(), MetricKind::Mean)
     }
 
-    fn from_table(entry: &Entry, table: &Table) -> Result<Self, PlanError> {
+    fn from_table(entry: &DocumentEntry, table: &DocumentTable) -> Result<Self, PlanError> {
         table.only("a metric", &["mean", "share", "count", "sum", "interval", "title", "unit"])?;
         let kinds = [
             ("mean", MetricKind::Mean),
@@ -88,8 +88,8 @@ impl Metric {
     }
 
     fn new(
-        entry: &Entry,
-        at: &Entry,
+        entry: &DocumentEntry,
+        at: &DocumentEntry,
         formula: String,
         kind: MetricKind,
     ) -> Result<Self, PlanError> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use error::PlanError;
 pub use figure::{
-    Compare, Comparison, Condition, Figure, Filter, Grouping, Horizontal, Parts, Reference,
+    Compare, Comparison, Condition, Figure, Filter, Grouping, Horizontal, Reference, RunParts,
 };
 pub use grid::Values;
 pub use metric::{Metric, MetricKind};
@@ -30,14 +30,14 @@ use overlay::Overlays;
 pub use parameter::Parameter;
 pub use quantity::{Dimension, Quantity};
 pub use ratio::Ratio;
-pub use run::{External, RunOptions};
-pub use value::{Secret, Value};
+pub use run::{ExternalPrograms, RunOptions};
+pub use value::{ParameterValue, SecretText};
 
-pub(crate) use grid::{Excluded, Grid};
+pub(crate) use grid::{Excluded, ParameterGrid};
 pub(crate) use secrets::{hidden, hidden_word};
 
-use document::{Entry, Table};
-use error::{Place, Source};
+use document::{DocumentEntry, DocumentTable};
+use error::{PlanPlace, Source};
 use parameter::Names;
 use punctual_uri::did_you_mean;
 
@@ -71,7 +71,7 @@ pub struct Plan {
     /// Published results to show beside ours.
     pub references: Vec<Reference>,
     /// Programs that the backend `external` runs.
-    pub external: Option<External>,
+    pub external: Option<ExternalPrograms>,
     /// The values that replace others in certain runs.
     pub(crate) overlays: Overlays,
 }
@@ -83,7 +83,7 @@ pub struct Experiment {
     pub name: String,
     /// For people.
     pub title: String,
-    pub(crate) grid: Grid,
+    pub(crate) grid: ParameterGrid,
     /// Runs of each combination of values, if it is not as often as the plan says.
     repeats: Option<u32>,
 }
@@ -96,9 +96,9 @@ impl Plan {
     /// The first error: the file, the line, the key, and what would be right.
     pub fn parse(file: &str, text: &str) -> Result<Self, PlanError> {
         let source = Source::file(file, text);
-        let table = Table::parse(&source, text)?;
+        let table = DocumentTable::parse(&source, text)?;
         table.only("a plan", TABLES)?;
-        let base = Experiment::read(&table, &Grid::default())?;
+        let base = Experiment::read(&table, &ParameterGrid::default())?;
         let experiments = match table.tables("experiment")? {
             none if none.is_empty() => vec![base],
             tables => experiments(&tables, &base.grid)?,
@@ -129,7 +129,7 @@ impl Plan {
                 .into_iter()
                 .map(Reference::read)
                 .collect::<Result<_, _>>()?,
-            external: table.table("external")?.map(External::read).transpose()?,
+            external: table.table("external")?.map(ExternalPrograms::read).transpose()?,
             overlays: Overlays::read(&table)?,
         };
         check_name(&table, &plan.name)?;
@@ -253,7 +253,7 @@ impl Plan {
 
 impl Experiment {
     /// Reads an experiment from its table, over the values of `base`.
-    fn read(table: &Table, base: &Grid) -> Result<Self, PlanError> {
+    fn read(table: &DocumentTable, base: &ParameterGrid) -> Result<Self, PlanError> {
         let mut grid = base.clone();
         for section in keys::SECTIONS {
             if let Some(inner) = table.table(section)? {
@@ -274,7 +274,10 @@ impl Experiment {
     }
 }
 
-fn experiments(tables: &[&Table], base: &Grid) -> Result<Vec<Experiment>, PlanError> {
+fn experiments(
+    tables: &[&DocumentTable],
+    base: &ParameterGrid,
+) -> Result<Vec<Experiment>, PlanError> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for table in tables {
         let known =
@@ -291,7 +294,7 @@ fn experiments(tables: &[&Table], base: &Grid) -> Result<Vec<Experiment>, PlanEr
 }
 
 /// Names become parts of file names.
-fn check_name(table: &Table, name: &str) -> Result<(), PlanError> {
+fn check_name(table: &DocumentTable, name: &str) -> Result<(), PlanError> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !name.is_empty() && name.chars().all(is_fine) {
         return Ok(());
@@ -301,12 +304,12 @@ fn check_name(table: &Table, name: &str) -> Result<(), PlanError> {
 }
 
 /// Reads `together = [["rtt", "latency"]]`, or a single group.
-fn together(entry: &Entry, grid: &Grid) -> Result<Vec<Vec<String>>, PlanError> {
-    let document::Content::List(nodes) = &entry.value.content else {
+fn together(entry: &DocumentEntry, grid: &ParameterGrid) -> Result<Vec<Vec<String>>, PlanError> {
+    let document::DocumentContent::List(nodes) = &entry.value.content else {
         return Err(entry.error("must be a list of parameters: [\"rtt\", \"latency\"]"));
     };
     let names = grid.names();
-    let find = |node: &document::Node| {
+    let find = |node: &document::DocumentNode| {
         let name = node.text().ok_or_else(|| entry.error("must list names of parameters"))?;
         names.find(name).map(str::to_owned).map_err(|message| node.place.error(message))
     };
@@ -316,27 +319,27 @@ fn together(entry: &Entry, grid: &Grid) -> Result<Vec<Vec<String>>, PlanError> {
     nodes
         .iter()
         .map(|node| match &node.content {
-            document::Content::List(inner) => inner.iter().map(find).collect(),
+            document::DocumentContent::List(inner) => inner.iter().map(find).collect(),
             _ => Err(entry.error("must be a list of names, or a list of such lists")),
         })
         .collect()
 }
 
 /// Reads `exclude = [{ loss = "10%", bitrate = "10Mbps" }]`.
-fn exclude(entry: &Entry, grid: &Grid) -> Result<Vec<Excluded>, PlanError> {
+fn exclude(entry: &DocumentEntry, grid: &ParameterGrid) -> Result<Vec<Excluded>, PlanError> {
     let names = grid.names();
-    let condition = |entry: &Entry| {
+    let condition = |entry: &DocumentEntry| {
         let key = names.find(&entry.key).map_err(|message| entry.place.error(message))?.to_owned();
         let values = entry.texts()?;
         let measure = keys::measure(&key);
         let read = |text: &String| match keys::is_secret(&key) {
-            true => Value::Secret(Secret::new(text)),
+            true => ParameterValue::Secret(SecretText::new(text)),
             false => value::literal(text, measure),
         };
         let values = values.iter().map(read).collect();
         Ok((key, values))
     };
-    let holder = Table { place: entry.place.clone(), entries: vec![entry.clone()] };
+    let holder = DocumentTable { place: entry.place.clone(), entries: vec![entry.clone()] };
     holder
         .tables("exclude")?
         .into_iter()
@@ -382,8 +385,8 @@ pub(crate) fn word_source(text: &str) -> Arc<Source> {
 }
 
 /// A place in no file.
-pub(crate) fn word_place(text: &str) -> Place {
-    Place::new(&word_source(text), 0)
+pub(crate) fn word_place(text: &str) -> PlanPlace {
+    PlanPlace::new(&word_source(text), 0)
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! Values that replace those of a plan: for a quick run, on one backend, from a command line.
 
-use crate::plan::document::{Entry, Node, Table};
-use crate::plan::error::{Place, PlanError};
+use crate::plan::document::{DocumentEntry, DocumentNode, DocumentTable};
+use crate::plan::error::{PlanError, PlanPlace};
 use crate::plan::parameter::Parameter;
-use crate::plan::run::{External, RunOptions};
-use crate::plan::{Grid, Plan, keys, word_source};
+use crate::plan::run::{ExternalPrograms, RunOptions};
+use crate::plan::{ParameterGrid, Plan, keys, word_source};
 use punctual_uri::did_you_mean;
 
 /// Values that replace those of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
-    entries: Vec<Entry>,
+    entries: Vec<DocumentEntry>,
     /// The only experiments that are run; empty for all.
-    experiments: Vec<(String, Place)>,
+    experiments: Vec<(String, PlanPlace)>,
 }
 
 /// The overlays of a plan: which of them apply depends on the command and on the backend.
@@ -21,12 +21,12 @@ pub(crate) struct Overlays {
     quick: Overlay,
     backends: Vec<(String, Overlay)>,
     /// The values from the command line, which win over a backend's.
-    words: Vec<Entry>,
+    words: Vec<DocumentEntry>,
 }
 
 impl Overlays {
     /// Reads the overlays of a plan.
-    pub(super) fn read(plan: &Table) -> Result<Self, PlanError> {
+    pub(super) fn read(plan: &DocumentTable) -> Result<Self, PlanError> {
         let backends = ["net", "external"]
             .into_iter()
             .filter_map(|name| plan.get(name).map(|entry| (name, entry)))
@@ -46,22 +46,22 @@ impl Overlay {
     /// The changes of a quick run, where a plan does not give them.
     pub(crate) fn quick() -> Self {
         let source = word_source("--quick");
-        let entry = |key: &str, value: &str| Entry {
+        let entry = |key: &str, value: &str| DocumentEntry {
             key: key.to_owned(),
-            place: Place::new(&source, 0),
-            value: Node::word(&source, value),
+            place: PlanPlace::new(&source, 0),
+            value: DocumentNode::word(&source, value),
         };
         Self { entries: vec![entry("repeats", "1")], experiments: Vec::new() }
     }
 
-    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+    pub(crate) fn read(table: &DocumentTable) -> Result<Self, PlanError> {
         let mut overlay = Self::default();
         for entry in &table.entries {
             if entry.key == "experiments" {
                 let place = &entry.place;
                 let names = entry.texts()?.into_iter().map(|name| (name, place.clone()));
                 overlay.experiments.extend(names);
-            } else if !External::KEYS.contains(&entry.key.as_str()) {
+            } else if !ExternalPrograms::KEYS.contains(&entry.key.as_str()) {
                 overlay.entries.push(entry.clone());
             }
         }
@@ -77,17 +77,17 @@ impl Overlay {
         let mut overlay = Self::default();
         for word in words {
             let source = word_source(&format!("--set {}", punctual_uri::redacted(word)));
-            let place = Place::new(&source, 0);
+            let place = PlanPlace::new(&source, 0);
             let Some((key, value)) = word.split_once('=') else {
                 return Err(place.error("must be KEY=VALUE, such as latency=120ms"));
             };
-            let (key, value) = (key.trim().to_owned(), Node::word(&source, value.trim()));
+            let (key, value) = (key.trim().to_owned(), DocumentNode::word(&source, value.trim()));
             if key == "experiments" {
-                let entry = Entry { key, place: place.clone(), value };
+                let entry = DocumentEntry { key, place: place.clone(), value };
                 let names = entry.texts()?.into_iter().map(|name| (name, place.clone()));
                 overlay.experiments.extend(names);
             } else {
-                overlay.entries.push(Entry { key, place, value });
+                overlay.entries.push(DocumentEntry { key, place, value });
             }
         }
         Ok(overlay)
@@ -109,7 +109,7 @@ pub(super) fn adjust(plan: &mut Plan, words: &Overlay) -> Result<(), PlanError> 
     Ok(())
 }
 
-fn replace(plan: &mut Plan, entries: &[Entry]) -> Result<(), PlanError> {
+fn replace(plan: &mut Plan, entries: &[DocumentEntry]) -> Result<(), PlanError> {
     for entry in entries {
         if RunOptions::KEYS.contains(&entry.key.as_str()) {
             plan.run.set(entry)?;
@@ -146,7 +146,7 @@ pub(super) fn on(plan: &Plan, backend: &str) -> Result<Plan, PlanError> {
 
 /// Replaces a parameter in each experiment that has it, or in all if none has it.
 fn set(plan: &mut Plan, parameter: &Parameter) {
-    let has = |grid: &Grid| grid.parameters.iter().any(|other| other.key == parameter.key);
+    let has = |grid: &ParameterGrid| grid.parameters.iter().any(|other| other.key == parameter.key);
     let anywhere = plan.experiments.iter().any(|experiment| has(&experiment.grid));
     for experiment in &mut plan.experiments {
         if !anywhere || has(&experiment.grid) {
@@ -155,7 +155,7 @@ fn set(plan: &mut Plan, parameter: &Parameter) {
     }
 }
 
-fn keep_experiments(plan: &mut Plan, names: &[(String, Place)]) -> Result<(), PlanError> {
+fn keep_experiments(plan: &mut Plan, names: &[(String, PlanPlace)]) -> Result<(), PlanError> {
     for (name, place) in names {
         let known = || plan.experiments.iter().map(|experiment| experiment.name.as_str());
         if !known().any(|known| known == name) {

@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use punctual_uri::did_you_mean;
 
-use crate::plan::document::{Content, Entry, Node, Table};
-use crate::plan::error::{Place, PlanError};
+use crate::plan::document::{DocumentContent, DocumentEntry, DocumentNode, DocumentTable};
+use crate::plan::error::{PlanError, PlanPlace};
 use crate::plan::expression::Expression;
 use crate::plan::keys;
 use crate::plan::quantity::{Dimension, Quantity};
 use crate::plan::ratio::Ratio;
-use crate::plan::value::{Secret, Value, literal};
+use crate::plan::value::{ParameterValue, SecretText, literal};
 
 /// A parameter with everything that a plan wants it to be.
 #[derive(Clone, Debug)]
 pub struct Parameter {
     /// Its full key: `link.loss`, `options.sender.latency`.
     pub key: String,
-    pub(crate) place: Place,
+    pub(crate) place: PlanPlace,
     /// Its values, one after the other. More than one makes an axis of the plan.
     pub(crate) alternatives: Vec<Alternative>,
 }
@@ -33,24 +33,24 @@ pub(crate) enum Alternative {
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     pub(crate) text: String,
-    pub(crate) place: Place,
+    pub(crate) place: PlanPlace,
 }
 
 /// The meaning of a written value, given the parameters that there are.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
-    Value(Value),
+    Value(ParameterValue),
     Expression(Expression),
 }
 
 impl Parameter {
     /// Reads every parameter of a table; `prefix` is the table's name.
-    pub(crate) fn read_all(prefix: &str, table: &Table) -> Result<Vec<Self>, PlanError> {
+    pub(crate) fn read_all(prefix: &str, table: &DocumentTable) -> Result<Vec<Self>, PlanError> {
         let mut parameters = Vec::new();
         for entry in &table.entries {
             let key = format!("{prefix}.{}", entry.key);
             match &entry.value.content {
-                Content::Table(inner) if !is_range(inner) => {
+                DocumentContent::Table(inner) if !is_range(inner) => {
                     parameters.extend(Self::read_all(&key, inner)?);
                 }
                 _ => {
@@ -63,18 +63,24 @@ impl Parameter {
     }
 
     /// Reads the value of a key.
-    pub(crate) fn read(key: String, entry: &Entry) -> Result<Self, PlanError> {
+    pub(crate) fn read(key: String, entry: &DocumentEntry) -> Result<Self, PlanError> {
         Self::from_node(key, entry.place.clone(), &entry.value)
     }
 
     /// Reads the value of the parameter `key` from a node.
-    pub(crate) fn from_node(key: String, place: Place, node: &Node) -> Result<Self, PlanError> {
+    pub(crate) fn from_node(
+        key: String,
+        place: PlanPlace,
+        node: &DocumentNode,
+    ) -> Result<Self, PlanError> {
         let alternatives = match &node.content {
-            Content::List(nodes) if keys::is_collected(&key) && !nodes.iter().any(is_list) => {
+            DocumentContent::List(nodes)
+                if keys::is_collected(&key) && !nodes.iter().any(is_list) =>
+            {
                 vec![Alternative::One(collected(node, nodes)?)]
             }
-            Content::List(nodes) => {
-                let read = |node: &Node| Alternative::read(&key, node);
+            DocumentContent::List(nodes) => {
+                let read = |node: &DocumentNode| Alternative::read(&key, node);
                 nodes.iter().map(read).collect::<Result<_, _>>()?
             }
             _ => vec![Alternative::read(&key, node)?],
@@ -100,9 +106,9 @@ impl Parameter {
 }
 
 impl Alternative {
-    fn read(key: &str, node: &Node) -> Result<Self, PlanError> {
+    fn read(key: &str, node: &DocumentNode) -> Result<Self, PlanError> {
         match &node.content {
-            Content::Table(table) => {
+            DocumentContent::Table(table) => {
                 table.only("a range", &["from", "to", "step"])?;
                 let bound = |name: &str| {
                     let text = table.required("a range", name)?;
@@ -111,7 +117,7 @@ impl Alternative {
                 };
                 Ok(Self::Range { from: bound("from")?, to: bound("to")?, step: bound("step")? })
             }
-            Content::List(nodes) if keys::is_collected(key) => {
+            DocumentContent::List(nodes) if keys::is_collected(key) => {
                 Ok(Self::One(collected(node, nodes)?))
             }
             _ => match node.text() {
@@ -131,10 +137,10 @@ impl Written {
     /// Its meaning for the parameter `key` of a plan that has these `parameters`.
     pub(crate) fn meaning(&self, key: &str, names: &Names) -> Result<Meaning, PlanError> {
         if keys::is_secret(key) {
-            return Ok(Meaning::Value(Value::Secret(Secret::new(&self.text))));
+            return Ok(Meaning::Value(ParameterValue::Secret(SecretText::new(&self.text))));
         }
         let value = literal(&self.text, keys::measure(key));
-        if keys::is_textual(key) || matches!(value, Value::Quantity(_)) {
+        if keys::is_textual(key) || matches!(value, ParameterValue::Quantity(_)) {
             return Ok(Meaning::Value(value));
         }
         let expression = match Expression::parse(&self.text) {
@@ -217,17 +223,17 @@ pub(crate) fn fit(quantity: Quantity, key: &str) -> Result<Quantity, String> {
     }
 }
 
-fn is_range(table: &Table) -> bool {
+fn is_range(table: &DocumentTable) -> bool {
     table.get("from").is_some() && table.get("to").is_some()
 }
 
-fn is_list(node: &Node) -> bool {
-    matches!(node.content, Content::List(_))
+fn is_list(node: &DocumentNode) -> bool {
+    matches!(node.content, DocumentContent::List(_))
 }
 
 /// A list that is one value.
-fn collected(node: &Node, nodes: &[Node]) -> Result<Written, PlanError> {
-    let text = |node: &Node| {
+fn collected(node: &DocumentNode, nodes: &[DocumentNode]) -> Result<Written, PlanError> {
+    let text = |node: &DocumentNode| {
         node.text().map(str::to_owned).ok_or_else(|| node.place.error("must be a text"))
     };
     let texts = nodes.iter().map(text).collect::<Result<Vec<_>, _>>()?;

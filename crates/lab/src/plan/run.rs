@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_units::{parse_count, parse_duration_in};
 
-use crate::plan::document::{Entry, Table};
+use crate::plan::document::{DocumentEntry, DocumentTable};
 use crate::plan::error::PlanError;
 
 /// How a plan is run.
@@ -33,7 +33,7 @@ impl RunOptions {
     /// Keys that say how something is run.
     pub(crate) const KEYS: [&str; 5] = ["repeats", "seed", "backends", "series", "captures"];
 
-    pub(crate) fn read(table: Option<&Table>) -> Result<Self, PlanError> {
+    pub(crate) fn read(table: Option<&DocumentTable>) -> Result<Self, PlanError> {
         let mut options = Self::default();
         if let Some(table) = table {
             table.only("[run]", &Self::KEYS)?;
@@ -45,7 +45,7 @@ impl RunOptions {
     }
 
     /// Changes one of them.
-    pub(crate) fn set(&mut self, entry: &Entry) -> Result<(), PlanError> {
+    pub(crate) fn set(&mut self, entry: &DocumentEntry) -> Result<(), PlanError> {
         match entry.key.as_str() {
             "repeats" => self.repeats = repeats(entry)?,
             "seed" => self.seed = whole(entry)?,
@@ -59,7 +59,8 @@ impl RunOptions {
                 self.series = (!period.is_zero()).then_some(period);
             }
             "captures" => {
-                let holder = Table { place: entry.place.clone(), entries: vec![entry.clone()] };
+                let holder =
+                    DocumentTable { place: entry.place.clone(), entries: vec![entry.clone()] };
                 self.captures = holder.switch("captures")?.unwrap_or(false);
             }
             _ => return Err(entry.unknown("[run]", &Self::KEYS)),
@@ -68,12 +69,12 @@ impl RunOptions {
     }
 }
 
-fn whole(entry: &Entry) -> Result<u64, PlanError> {
+fn whole(entry: &DocumentEntry) -> Result<u64, PlanError> {
     parse_count(entry.text()?).map_err(|error| entry.error(format!("must be a number: {error}")))
 }
 
 /// Reads how often each combination of values is run.
-pub(crate) fn repeats(entry: &Entry) -> Result<u32, PlanError> {
+pub(crate) fn repeats(entry: &DocumentEntry) -> Result<u32, PlanError> {
     u32::try_from(whole(entry)?)
         .ok()
         .filter(|repeats| (1..=1_000_000).contains(repeats))
@@ -82,7 +83,7 @@ pub(crate) fn repeats(entry: &Entry) -> Result<u32, PlanError> {
 
 /// Programs of others that run a plan: what to type at each end.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct External {
+pub struct ExternalPrograms {
     /// A pair of programs that is built in: `srt-live-transmit`, `srt-xtransmit`, `ffmpeg`,
     /// `punctual`.
     pub preset: Option<String>,
@@ -92,11 +93,11 @@ pub struct External {
     pub receiver: Option<String>,
 }
 
-impl External {
+impl ExternalPrograms {
     /// Keys that are not parameters.
     pub(crate) const KEYS: [&str; 3] = ["preset", "sender", "receiver"];
 
-    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+    pub(crate) fn read(table: &DocumentTable) -> Result<Self, PlanError> {
         Ok(Self {
             preset: table.text("preset")?,
             sender: table.text("sender")?,

@@ -16,7 +16,7 @@ pub(crate) fn hidden(text: &str) -> String {
     in_table(table.get_ref(), &mut found);
     found.sort_by_key(|found| std::cmp::Reverse(found.span.start));
     let mut shown = text.to_owned();
-    for Found { span, is_whole } in found {
+    for FoundSecret { span, is_whole } in found {
         let value = without_queries(&shown[span.clone()]).filter(|_| !is_whole);
         shown.replace_range(span, &value.unwrap_or_else(|| format!("\"{PLACEHOLDER}\"")));
     }
@@ -39,19 +39,24 @@ pub(crate) fn hidden_word(word: &str) -> String {
 }
 
 /// A secret, or a text with one in it.
-struct Found {
+struct FoundSecret {
     span: Range<usize>,
     is_whole: bool,
 }
 
-fn in_table(table: &DeTable<'_>, found: &mut Vec<Found>) {
+fn in_table(table: &DeTable<'_>, found: &mut Vec<FoundSecret>) {
     for (key, value) in table {
         let is_secret = keys::is_secret(key.get_ref());
         in_value(value.get_ref(), value.span(), is_secret, found);
     }
 }
 
-fn in_value(value: &DeValue<'_>, span: Range<usize>, is_secret: bool, found: &mut Vec<Found>) {
+fn in_value(
+    value: &DeValue<'_>,
+    span: Range<usize>,
+    is_secret: bool,
+    found: &mut Vec<FoundSecret>,
+) {
     match value {
         DeValue::Table(inner) => in_table(inner, found),
         DeValue::Array(values) => {
@@ -61,8 +66,8 @@ fn in_value(value: &DeValue<'_>, span: Range<usize>, is_secret: bool, found: &mu
         }
         DeValue::String(text) if text.is_empty() => {}
         DeValue::String(text) if !is_secret && place_in_query(text).is_none() => {}
-        DeValue::String(_) => found.push(Found { span, is_whole: is_secret }),
-        _ if is_secret => found.push(Found { span, is_whole: true }),
+        DeValue::String(_) => found.push(FoundSecret { span, is_whole: is_secret }),
+        _ if is_secret => found.push(FoundSecret { span, is_whole: true }),
         _ => {}
     }
 }

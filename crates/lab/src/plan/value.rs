@@ -11,20 +11,20 @@ use crate::plan::ratio::Ratio;
 
 /// The value of a parameter in one run.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum Value {
+pub enum ParameterValue {
     /// A number, perhaps with a unit.
     Quantity(Quantity),
     /// Any other value: a name, a switch, a special form.
     Text(String),
     /// A passphrase, which is shown nowhere and written into no result.
-    Secret(Secret),
+    Secret(SecretText),
 }
 
 /// A text that only those who use it see.
 #[derive(Clone, Eq, Hash, PartialEq)]
-pub struct Secret(String);
+pub struct SecretText(String);
 
-impl Secret {
+impl SecretText {
     pub(crate) fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -35,13 +35,13 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.shown())
     }
 }
 
-impl Value {
+impl ParameterValue {
     /// The quantity that it is, if it is one.
     pub fn quantity(&self) -> Option<Quantity> {
         match self {
@@ -62,13 +62,13 @@ impl Value {
     /// As it is set at an end: with a unit, and secrets as they are.
     pub(crate) fn exact(&self) -> String {
         match self {
-            Self::Secret(Secret(text)) => text.clone(),
+            Self::Secret(SecretText(text)) => text.clone(),
             other => other.to_string(),
         }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ParameterValue {
     /// The value with a unit, as it could be written in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -123,27 +123,27 @@ impl Measure {
 
 /// Reads a text that is no expression over other parameters: a quantity if it is one, as the
 /// parameter's `measure` has it or by its own unit, else a text.
-pub(crate) fn literal(text: &str, measure: Option<Measure>) -> Value {
+pub(crate) fn literal(text: &str, measure: Option<Measure>) -> ParameterValue {
     let text = text.trim();
     if let Some(quantity) = measure.and_then(|measure| measure.read(text)) {
-        return Value::Quantity(quantity);
+        return ParameterValue::Quantity(quantity);
     }
     match (measure, Expression::parse(text)) {
         // A bare number where a unit is wanted, such as -1 for no limit, is kept as it is.
-        (Some(_), Ok(_)) => Value::Text(text.to_owned()),
-        (None, Ok(Expression::Quantity(quantity))) => Value::Quantity(quantity),
+        (Some(_), Ok(_)) => ParameterValue::Text(text.to_owned()),
+        (None, Ok(Expression::Quantity(quantity))) => ParameterValue::Quantity(quantity),
         (None, Ok(Expression::Negative(inner))) => match *inner {
             Expression::Quantity(quantity) => negative(quantity, text),
-            _ => Value::Text(text.to_owned()),
+            _ => ParameterValue::Text(text.to_owned()),
         },
-        _ => Value::Text(text.to_owned()),
+        _ => ParameterValue::Text(text.to_owned()),
     }
 }
 
-fn negative(quantity: Quantity, text: &str) -> Value {
+fn negative(quantity: Quantity, text: &str) -> ParameterValue {
     match Ratio::whole(0).minus(quantity.number) {
-        Some(number) => Value::Quantity(Quantity { number, ..quantity }),
-        None => Value::Text(text.to_owned()),
+        Some(number) => ParameterValue::Quantity(Quantity { number, ..quantity }),
+        None => ParameterValue::Text(text.to_owned()),
     }
 }
 
@@ -162,13 +162,13 @@ mod tests {
         }
         let rate = Some(Measure::BYTES_PER_SECOND);
         assert_eq!(literal("1250000", rate), literal("10Mbps", rate));
-        assert_eq!(literal("-1", rate), Value::Text("-1".to_owned()));
+        assert_eq!(literal("-1", rate), ParameterValue::Text("-1".to_owned()));
     }
 
     #[test]
     fn a_value_that_is_no_quantity_stays_a_text() {
         for text in ["aggressive", "2%:8", "4g-stationary", "uniform:4ms", "true", "a/b.csv"] {
-            assert_eq!(literal(text, None), Value::Text(text.to_owned()));
+            assert_eq!(literal(text, None), ParameterValue::Text(text.to_owned()));
         }
         assert_eq!(literal("-3", None).plain(), "-3");
         assert_eq!(literal("300ms", None).plain(), "300");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use punctual_figures::{Column, Page, Table};
+use punctual_figures::{Page, Table, TableColumn};
 
 use super::{number, words};
 use crate::plan::Grouping;
@@ -24,13 +24,13 @@ pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Ta
     }
     page.heading("How well it agrees");
     let heads = [
-        Column::text("what"),
-        Column::text("ours"),
-        Column::text("beside"),
-        Column::number("cells"),
-        Column::number("intervals overlap"),
-        Column::number("median difference"),
-        Column::number("greatest difference"),
+        TableColumn::text("what"),
+        TableColumn::text("ours"),
+        TableColumn::text("beside"),
+        TableColumn::number("cells"),
+        TableColumn::number("intervals overlap"),
+        TableColumn::number("median difference"),
+        TableColumn::number("greatest difference"),
     ];
     let mut table = Table::new("", heads);
     let mut places = Vec::new();

@@ -3,8 +3,8 @@
 use punctual_figures::{Axis, Chart, Marker, Point, Series, Style};
 
 use super::words;
-use crate::plan::{Figure, Horizontal, Parts};
-use crate::results::drawing::{Drawing, Line};
+use crate::plan::{Figure, Horizontal, RunParts};
+use crate::results::drawing::{Drawing, DrawnLine};
 use crate::results::{self, Results};
 
 /// The chart of a figure; `None` if there is no point.
@@ -13,7 +13,7 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
         Horizontal::Time => Axis::time("Time"),
         Horizontal::Column(_) | Horizontal::Places(_) => columns_axis(figure, drawing),
     };
-    let panels: Vec<(String, String, Vec<&Line>)> = match &figure.x {
+    let panels: Vec<(String, String, Vec<&DrawnLine>)> = match &figure.x {
         Horizontal::Time => panels_of_time(results, drawing),
         Horizontal::Column(_) | Horizontal::Places(_) => panels_of_metrics(results, drawing),
     };
@@ -56,7 +56,7 @@ fn columns_axis(figure: &Figure, drawing: &Drawing) -> Axis {
     let label = words::capital(&drawing.x.title);
     if !figure.boxes && points().all(|point| point.x_text.parse::<f64>().is_ok()) {
         let axis = Axis::linear(label, drawing.x.unit.clone());
-        let lines: Vec<&Line> = drawing.lines.iter().collect();
+        let lines: Vec<&DrawnLine> = drawing.lines.iter().collect();
         return if is_heat_map(figure) { around(axis, &lines, |point| point.x) } else { axis };
     }
     let mut names: Vec<(f64, &str)> = points().map(|point| (point.x, &*point.x_text)).collect();
@@ -70,7 +70,7 @@ fn is_heat_map(figure: &Figure) -> bool {
 }
 
 /// An axis with room for the cells around the outermost points.
-fn around(axis: Axis, lines: &[&Line], value: fn(&results::Point) -> f64) -> Axis {
+fn around(axis: Axis, lines: &[&DrawnLine], value: fn(&results::DrawnPoint) -> f64) -> Axis {
     let values = || lines.iter().flat_map(|line| &line.points).map(value);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     if least > most { axis } else { axis.from(least - 0.5).to(most + 0.5) }
@@ -80,15 +80,15 @@ fn around(axis: Axis, lines: &[&Line], value: fn(&results::Point) -> f64) -> Axi
 fn panels_of_metrics<'a>(
     results: &Results,
     drawing: &'a Drawing,
-) -> Vec<(String, String, Vec<&'a Line>)> {
-    let mut panels: Vec<(&str, Vec<&Line>)> = Vec::new();
+) -> Vec<(String, String, Vec<&'a DrawnLine>)> {
+    let mut panels: Vec<(&str, Vec<&DrawnLine>)> = Vec::new();
     for line in &drawing.lines {
         match panels.iter_mut().find(|(metric, _)| *metric == line.metric) {
             Some((_, lines)) => lines.push(line),
             None => panels.push((&line.metric, vec![line])),
         }
     }
-    let named = |(metric, lines): (&str, Vec<&'a Line>)| {
+    let named = |(metric, lines): (&str, Vec<&'a DrawnLine>)| {
         let label = words::capital(&words::title(results, metric));
         (label, words::unit(results, metric), lines)
     };
@@ -100,9 +100,10 @@ fn panels_of_metrics<'a>(
 fn panels_of_time<'a>(
     results: &Results,
     drawing: &'a Drawing,
-) -> Vec<(String, String, Vec<&'a Line>)> {
-    let greatest = |line: &Line| line.points.iter().map(|point| point.y.value).fold(0.0, f64::max);
-    let mut panels: Vec<(String, bool, Vec<&Line>)> = Vec::new();
+) -> Vec<(String, String, Vec<&'a DrawnLine>)> {
+    let greatest =
+        |line: &DrawnLine| line.points.iter().map(|point| point.y.value).fold(0.0, f64::max);
+    let mut panels: Vec<(String, bool, Vec<&DrawnLine>)> = Vec::new();
     for line in drawing.lines.iter().filter(|line| !line.points.is_empty()) {
         let unit = words::unit(results, &line.metric);
         let alike = drawing.lines.iter().filter(|l| words::unit(results, &l.metric) == unit);
@@ -112,7 +113,7 @@ fn panels_of_time<'a>(
             None => panels.push((unit, small, vec![line])),
         }
     }
-    let named = |(unit, _, lines): (String, bool, Vec<&'a Line>)| {
+    let named = |(unit, _, lines): (String, bool, Vec<&'a DrawnLine>)| {
         let mut titles: Vec<String> =
             lines.iter().map(|line| words::title(results, &line.metric)).collect();
         titles.dedup();
@@ -128,7 +129,7 @@ fn panels_of_time<'a>(
 }
 
 /// The time that a count of a series is of.
-fn period(lines: &[&Line]) -> String {
+fn period(lines: &[&DrawnLine]) -> String {
     let steps = lines.iter().filter_map(|line| match line.points.as_slice() {
         [_, one, other, ..] => Some(other.x - one.x),
         _ => None,
@@ -145,7 +146,7 @@ fn period(lines: &[&Line]) -> String {
 const MOST_MARKERS: usize = 300;
 
 /// A unit that long times can be read in, and what values are multiplied with for it.
-fn readable(unit: String, lines: &[&Line]) -> (String, f64) {
+fn readable(unit: String, lines: &[&DrawnLine]) -> (String, f64) {
     let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.y.value.abs());
     match unit.as_str() {
         "µs" if values().fold(0.0, f64::max) >= 10_000.0 => ("ms".to_owned(), 1e-3),
@@ -157,12 +158,12 @@ fn series(
     results: &Results,
     figure: &Figure,
     drawing: &Drawing,
-    lines: &[&Line],
+    lines: &[&DrawnLine],
     factor: f64,
 ) -> Vec<Series> {
     let is_time = figure.x == Horizontal::Time;
     let bands: Vec<Band<'_>> = lines.iter().filter_map(|line| Band::of(line, lines)).collect();
-    let in_band = |line: &Line| {
+    let in_band = |line: &DrawnLine| {
         bands.iter().any(|band| std::ptr::eq(band.least, line) || std::ptr::eq(band.most, line))
     };
     lines
@@ -188,7 +189,7 @@ fn series(
             let series = Series::new(name(results, figure, drawing, line), points);
             let series = series.slot(slot(figure, drawing, line));
             let series = series.style(match (&figure.parts, figure.boxes, is_time) {
-                (Some(Parts { heat: Some(_), .. }), ..) => Style::Cells,
+                (Some(RunParts { heat: Some(_), .. }), ..) => Style::Cells,
                 (Some(_), ..) if line.points.len() > MOST_MARKERS => Style::Dots,
                 (Some(_), ..) => Style::Points,
                 (None, true, _) => Style::Box,
@@ -202,17 +203,17 @@ fn series(
 
 /// A mean over time between the least and the greatest value of each period.
 struct Band<'a> {
-    mean: &'a Line,
-    least: &'a Line,
-    most: &'a Line,
+    mean: &'a DrawnLine,
+    least: &'a DrawnLine,
+    most: &'a DrawnLine,
 }
 
 impl<'a> Band<'a> {
     /// The band around `mean`, if it is a mean whose least and greatest values are there, too.
-    fn of(mean: &'a Line, lines: &[&'a Line]) -> Option<Self> {
+    fn of(mean: &'a DrawnLine, lines: &[&'a DrawnLine]) -> Option<Self> {
         let start = mean.metric.strip_suffix("Avg")?;
         let beside = |end: &str| {
-            let same = |line: &&&Line| {
+            let same = |line: &&&DrawnLine| {
                 line.metric.strip_prefix(start) == Some(end)
                     && line.group == mean.group
                     && line.backend == mean.backend
@@ -223,7 +224,7 @@ impl<'a> Band<'a> {
     }
 
     fn points(&self, factor: f64) -> Vec<Point> {
-        let value = |line: &Line, x: f64| {
+        let value = |line: &DrawnLine, x: f64| {
             line.points.iter().find(|point| point.x == x).map(|point| point.y.value * factor)
         };
         let points = self.mean.points.iter().map(|point| {
@@ -238,7 +239,7 @@ impl<'a> Band<'a> {
 }
 
 /// The name of a line within its panel, above which the metric is written.
-fn name(results: &Results, figure: &Figure, drawing: &Drawing, line: &Line) -> String {
+fn name(results: &Results, figure: &Figure, drawing: &Drawing, line: &DrawnLine) -> String {
     let mut parts: Vec<String> = Vec::new();
     if figure.x == Horizontal::Time && figure.y.len() > 1 {
         let end = |name: &str| name.rsplit_once('.').map(|(end, _)| end.to_owned());
@@ -274,12 +275,12 @@ fn heat_of(figure: &Figure) -> String {
 
 /// The colour of a line: that of its group, which the first reference shares; other backends and
 /// references have their own. In figures of time each column has its own.
-fn slot(figure: &Figure, drawing: &Drawing, line: &Line) -> usize {
+fn slot(figure: &Figure, drawing: &Drawing, line: &DrawnLine) -> usize {
     let is_time = figure.x == Horizontal::Time;
-    let first = |of: fn(&Line) -> Option<&str>| drawing.lines.iter().find_map(of);
+    let first = |of: fn(&DrawnLine) -> Option<&str>| drawing.lines.iter().find_map(of);
     let backend = first(|line| line.reference.is_none().then_some(line.backend.as_str()));
     let reference = first(|line| line.reference.as_deref());
-    let key = |line: &Line| {
+    let key = |line: &DrawnLine| {
         let metric = if is_time { line.metric.clone() } else { String::new() };
         let other = match &line.reference {
             Some(name) => Some(name.as_str()).filter(|name| Some(*name) != reference),

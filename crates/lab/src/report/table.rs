@@ -1,6 +1,6 @@
 //! Tables: cells become text.
 
-use punctual_figures::{Column, Page, Table};
+use punctual_figures::{Page, Table, TableColumn};
 
 use super::{number, words};
 use crate::plan::Grouping;
@@ -40,7 +40,7 @@ fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {
     // Columns without any cell are not there.
     let is_there = |index: usize| cells.rows.iter().any(|(_, row)| row[index].is_some());
     let there: Vec<usize> = (0..cells.columns.len()).filter(|index| is_there(*index)).collect();
-    let heads = cells.row_names.iter().map(|name| Column::text(name.clone()));
+    let heads = cells.row_names.iter().map(|name| TableColumn::text(name.clone()));
     // A unit that all columns share is written above the table.
     let unit = cells.columns.first().map_or("", |column| column.unit.as_str());
     let is_shared = !unit.is_empty() && cells.columns.iter().all(|column| column.unit == unit);
@@ -72,7 +72,7 @@ fn column(
     cells: &Tabulation,
     column: &results::Column,
     with_unit: bool,
-) -> Column {
+) -> TableColumn {
     let mut group: Vec<String> = (cells.column_names.iter().zip(&column.key))
         .map(|(name, value)| words::parameter(results, name, value))
         .collect();
@@ -87,9 +87,9 @@ fn column(
     let is_alone = cells.columns.iter().all(|other| self::who(results, other) == who);
     // Where all is measured by one, nothing but the values tells columns apart.
     if is_alone && !group.is_empty() {
-        return Column::number(format!("{}{unit}", group.join(", ")));
+        return TableColumn::number(format!("{}{unit}", group.join(", ")));
     }
-    Column::number(format!("{who}{unit}")).group(group.join(", "))
+    TableColumn::number(format!("{who}{unit}")).group(group.join(", "))
 }
 
 fn who(results: &Results, column: &results::Column) -> String {

@@ -1,6 +1,6 @@
 //! The columns and records of the blocks of a stream.
 
-use crate::backend::blocks::{BUFFERS, Expected, Totals};
+use crate::backend::blocks::{BUFFERS, ModelFigures, Totals};
 use crate::numbers::{NamedNumber, number};
 
 /// A table of its own for each run, in a folder of this name.
@@ -36,9 +36,9 @@ pub(crate) const READCHUNKS: Record = Record {
 pub(crate) const RECORDS: [Record; 2] = [BLOCKS, READCHUNKS];
 
 /// The columns of a run; all unknown without totals.
-pub(crate) fn blocks(found: Option<(&Totals, &Expected)>) -> Vec<NamedNumber> {
+pub(crate) fn blocks(found: Option<(&Totals, &ModelFigures)>) -> Vec<NamedNumber> {
     let total = |of: fn(&Totals) -> f64| found.map_or(f64::NAN, |(totals, _)| of(totals));
-    let model = |of: fn(&Expected) -> f64| found.map_or(f64::NAN, |(_, expected)| of(expected));
+    let model = |of: fn(&ModelFigures) -> f64| found.map_or(f64::NAN, |(_, expected)| of(expected));
     let mut numbers = vec![
         ("count".to_owned(), total(|it| number(it.blocks))),
         ("retransmitted".to_owned(), total(|it| number(it.retransmitted))),

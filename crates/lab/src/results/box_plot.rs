@@ -1,7 +1,7 @@
 //! The distribution of values as a box plot.
 
 use crate::numbers::number_of;
-use crate::results::drawing::Point;
+use crate::results::drawing::DrawnPoint;
 use crate::results::interval::Estimate;
 
 /// A box plot as Tukey defined it: whiskers reach to the last values within 1.5 times the distance
@@ -36,8 +36,9 @@ impl BoxPlot {
     }
 
     /// The points of a figure at this place: the box, then the extreme values.
-    pub(crate) fn points(self, x: f64, x_text: &str) -> Vec<Point> {
-        let point = |y, quartiles| Point { x, x_text: x_text.to_owned(), y, quartiles, heat: None };
+    pub(crate) fn points(self, x: f64, x_text: &str) -> Vec<DrawnPoint> {
+        let point =
+            |y, quartiles| DrawnPoint { x, x_text: x_text.to_owned(), y, quartiles, heat: None };
         let mean = Estimate { interval: Some(self.whiskers), ..Estimate::single(self.mean) };
         let mut points = vec![point(mean, Some(self.quartiles))];
         points.extend(self.extremes.iter().map(|&it| point(Estimate::single(it), None)));

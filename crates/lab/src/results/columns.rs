@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use punctual::Statistics;
-use punctual_metrics::{Quantiles, Report};
+use punctual_metrics::{MeterReport, Quantiles};
 use punctual_netem::LinkStatistics;
 use punctual_sim::TrafficStatistics;
 
@@ -170,7 +170,7 @@ pub(crate) fn statistics(end: &str, of: &[&Statistics]) -> Vec<NamedNumber> {
 }
 
 /// The counts of the receiver, by the stamps in the messages.
-pub(crate) fn report(report: &Report) -> Vec<NamedNumber> {
+pub(crate) fn report(report: &MeterReport) -> Vec<NamedNumber> {
     let known = |value: Option<i64>| value.map_or(f64::NAN, signed);
     let numbers = [
         ("usLatencyMin", known(report.latency_us_min)),
@@ -244,7 +244,7 @@ pub(crate) fn lateness(way: &str, nanos: &Quantiles) -> Vec<NamedNumber> {
 pub fn result_columns() -> Vec<String> {
     let mut columns: Vec<String> = OF_THE_STREAM.iter().map(|name| (*name).to_owned()).collect();
     let names = |numbers: Vec<NamedNumber>| numbers.into_iter().map(|(name, _)| name);
-    columns.extend(names(report(&Report::default())));
+    columns.extend(names(report(&MeterReport::default())));
     columns.extend(names(quantiles(&Quantiles::default())));
     columns.extend(names(statistics("sender", &[])));
     columns.extend(names(statistics("receiver", &[])));

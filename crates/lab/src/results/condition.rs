@@ -8,10 +8,10 @@ use crate::results::Results;
 /// A condition, its column, and the values that it wants as they are written in results.
 pub(super) struct Test {
     column: Option<String>,
-    wanted: Wanted,
+    wanted: WantedValue,
 }
 
-enum Wanted {
+enum WantedValue {
     OneOf(Vec<String>),
     Within(Bound, Bound),
 }
@@ -28,14 +28,14 @@ impl Test {
         let wanted = match &filter.condition {
             Condition::OneOf(wanted) => {
                 let plain = wanted.iter().map(|wanted| results.plain(&filter.name, wanted));
-                Wanted::OneOf(plain.collect())
+                WantedValue::OneOf(plain.collect())
             }
             Condition::Within(from, to) => {
                 let bound = |text: &Option<String>, open: f64| match text {
                     None => Bound::Fixed(open),
                     Some(text) => Bound::new(results, &filter.name, text),
                 };
-                Wanted::Within(bound(from, f64::NEG_INFINITY), bound(to, f64::INFINITY))
+                WantedValue::Within(bound(from, f64::NEG_INFINITY), bound(to, f64::INFINITY))
             }
         };
         Self { column: results.column_of(&filter.name), wanted }
@@ -46,8 +46,8 @@ impl Test {
         let Self { column: Some(column), wanted } = self else { return false };
         let found = results.sheet.text(row, column);
         match wanted {
-            Wanted::OneOf(wanted) => wanted.iter().any(|wanted| found == wanted),
-            Wanted::Within(from, to) => {
+            WantedValue::OneOf(wanted) => wanted.iter().any(|wanted| found == wanted),
+            WantedValue::Within(from, to) => {
                 let Ok(found) = found.parse::<f64>() else { return false };
                 let slack = found.abs() * 1e-9;
                 found >= from.value(results, row) - slack && found <= to.value(results, row) + slack

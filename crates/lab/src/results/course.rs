@@ -2,20 +2,20 @@
 
 use crate::results::Results;
 use crate::results::columns::full_name;
-use crate::results::drawing::Point;
+use crate::results::drawing::DrawnPoint;
 use crate::results::interval::Estimate;
 use crate::results::runs::scale;
 use crate::results::sheet::Sheet;
 
 /// The recorded time series of a run.
-pub(super) struct Course<'a> {
+pub(super) struct RecordedCourse<'a> {
     results: &'a Results,
     sheet: Sheet,
     /// The end of the stream, s.
     end: f64,
 }
 
-impl<'a> Course<'a> {
+impl<'a> RecordedCourse<'a> {
     /// The course of the run in this row.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl<'a> Course<'a> {
     }
 
     /// A point for each time at which a metric or column has a value; `None` without the column.
-    pub(super) fn points(&self, name: &str) -> Option<Vec<Point>> {
+    pub(super) fn points(&self, name: &str) -> Option<Vec<DrawnPoint>> {
         let metric = self.results.metric(name);
         if metric.is_none() {
             self.column(name)?;
@@ -41,7 +41,7 @@ impl<'a> Course<'a> {
         };
         let point = |row: &Vec<String>| {
             let y = Estimate::single(value(row)? * scale);
-            Some(Point::at(row[0].parse().ok()?, &row[0], y))
+            Some(DrawnPoint::at(row[0].parse().ok()?, &row[0], y))
         };
         Some(self.sheet.rows().iter().filter_map(point).collect())
     }

@@ -9,11 +9,11 @@ use crate::results::plot::Plot;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// The horizontal axis.
-    pub x: Axis,
+    pub x: DrawnAxis,
     /// The vertical axis.
-    pub y: Axis,
+    pub y: DrawnAxis,
     /// Ours, then the references'.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DrawnLine>,
     /// Events on an axis of time: when, in seconds, and which.
     pub marks: Vec<(f64, String)>,
     /// Lines that could not be drawn, and why.
@@ -22,7 +22,7 @@ pub struct Drawing {
 
 /// An axis.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Axis {
+pub struct DrawnAxis {
     /// Its title.
     pub title: String,
     /// Its unit; empty for none.
@@ -31,7 +31,7 @@ pub struct Axis {
 
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct DrawnLine {
     /// Its label among the others: `efficient`, `unrecovered, sim`.
     pub label: String,
     /// The metric or column.
@@ -43,12 +43,12 @@ pub struct Line {
     /// The name of the reference that it is; `None` for ours.
     pub reference: Option<String>,
     /// Its points, from left to right.
-    pub points: Vec<Point>,
+    pub points: Vec<DrawnPoint>,
 }
 
 /// A point of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct DrawnPoint {
     /// Its place; the place among all values if these are no numbers.
     pub x: f64,
     /// The value of `x` as it is written in results.
@@ -68,17 +68,22 @@ impl Drawing {
     }
 }
 
-impl Point {
+impl DrawnPoint {
     /// A point of a line, at a value of `x` as it is written in results.
     pub(super) fn at(x: f64, x_text: &str, y: Estimate) -> Self {
         Self { x, x_text: x_text.to_owned(), y, quartiles: None, heat: None }
     }
 }
 
-impl Line {
+impl DrawnLine {
     /// A line of the runs that have the values `key` of the parameters `by`, one of which may be
     /// the backend.
-    pub(super) fn new(metric: &str, by: &[String], key: &[String], mut points: Vec<Point>) -> Self {
+    pub(super) fn new(
+        metric: &str,
+        by: &[String],
+        key: &[String],
+        mut points: Vec<DrawnPoint>,
+    ) -> Self {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let group = by.iter().cloned().zip(key.iter().cloned());
         let (backends, group): (Vec<_>, Vec<_>) = group.partition(|(name, _)| name == "backend");

@@ -15,7 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::outcome::{Outcome, Series};
+use crate::outcome::{Outcome, RunSeries};
 use crate::plan::{Overlay, Plan, PlanError, hidden};
 use crate::results::Results;
 use crate::results::blocks::RECORDS;
@@ -212,7 +212,7 @@ fn replay(file: &str, text: &str, meta: &Meta) -> Result<Plan, PlanError> {
 }
 
 /// A series as CSV.
-fn series_csv(series: &Series) -> String {
+fn series_csv(series: &RunSeries) -> String {
     let mut text = csv_line(&series.columns);
     for row in &series.rows {
         let cells: Vec<String> = row.iter().map(|number| cell(*number)).collect();

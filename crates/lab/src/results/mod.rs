@@ -33,7 +33,7 @@ use crate::results::runs::Runs;
 
 pub use crate::numbers::NamedNumber;
 pub use columns::{full_name, result_columns};
-pub use drawing::{Axis, Drawing, Line, Point};
+pub use drawing::{Drawing, DrawnAxis, DrawnLine, DrawnPoint};
 pub use interval::Estimate;
 pub use layout::ParameterColumn;
 pub use meta::Meta;

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use punctual_metrics::Report;
+use punctual_metrics::MeterReport;
 use punctual_uri::did_you_mean;
 
 use crate::plan::expression::Expression;
 use crate::plan::value::literal;
 use crate::plan::{
-    Condition, Figure, Filter, Grouping, Horizontal, Metric, Parts, Plan, PlanError, Reference,
+    Condition, Figure, Filter, Grouping, Horizontal, Metric, Plan, PlanError, Reference, RunParts,
     keys,
 };
 use crate::results::blocks::RECORDS;
@@ -34,7 +34,7 @@ impl<'a> KnownNames<'a> {
     pub(crate) fn new(whole: &'a Plan, layout: &'a Layout) -> Self {
         let numbers = [
             vec![("time_s".to_owned(), Duration::ZERO.as_secs_f64())],
-            report(&Report::default()),
+            report(&MeterReport::default()),
             statistics("sender", &[]),
             statistics("receiver", &[]),
             quic_state(None),
@@ -89,7 +89,7 @@ impl<'a> KnownNames<'a> {
     }
 
     /// Points of a figure have columns of their record, or of their run.
-    fn check_parts(&self, figure: &Figure, parts: &Parts) -> Result<(), PlanError> {
+    fn check_parts(&self, figure: &Figure, parts: &RunParts) -> Result<(), PlanError> {
         let known = RECORDS.iter().map(|record| record.name).chain([RUNS]);
         let record = RECORDS.iter().find(|record| record.name == parts.record);
         if record.is_none() && parts.record != RUNS {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::Parts;
+use crate::plan::RunParts;
 use crate::results::Results;
-use crate::results::drawing::Point;
+use crate::results::drawing::DrawnPoint;
 use crate::results::interval::Estimate;
 use crate::results::runs::{GroupKey, scale};
 use crate::results::sheet::Sheet;
@@ -15,19 +15,19 @@ pub(crate) const RUNS: &str = "runs";
 /// Points for parts of runs, in groups.
 pub(super) struct PartPoints<'a> {
     results: &'a Results,
-    parts: &'a Parts,
+    parts: &'a RunParts,
     /// The names of the horizontal and of the vertical value.
     axes: [&'a str; 2],
     /// The names whose values part the points into groups.
     by: &'a [String],
-    groups: Vec<(GroupKey, Vec<Point>)>,
+    groups: Vec<(GroupKey, Vec<DrawnPoint>)>,
 }
 
 impl<'a> PartPoints<'a> {
     /// No points yet.
     pub(super) fn new(
         results: &'a Results,
-        parts: &'a Parts,
+        parts: &'a RunParts,
         axes: [&'a str; 2],
         by: &'a [String],
     ) -> Self {
@@ -59,7 +59,7 @@ impl<'a> PartPoints<'a> {
         let heat =
             heat.and_then(|(column, hottest)| it.number(column).map(|value| value / hottest));
         let y = Estimate::single(y);
-        let point = Point { x, x_text: x.to_string(), y, quartiles: None, heat };
+        let point = DrawnPoint { x, x_text: x.to_string(), y, quartiles: None, heat };
         let key: GroupKey = self.by.iter().map(|name| it.text(name)).collect();
         match self.groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, points)) => points.push(point),
@@ -69,7 +69,7 @@ impl<'a> PartPoints<'a> {
 
     /// The groups in the order of their values. Points of parts that would lie on each other are
     /// there once.
-    pub(super) fn groups(mut self) -> Vec<(GroupKey, Vec<Point>)> {
+    pub(super) fn groups(mut self) -> Vec<(GroupKey, Vec<DrawnPoint>)> {
         self.groups.sort_by(|one, other| one.0.cmp(&other.0));
         if self.parts.record != RUNS {
             for (_, points) in &mut self.groups {
@@ -105,7 +105,7 @@ impl Part<'_> {
 }
 
 /// Leaves out points that would lie on another one in a figure of usual width.
-fn apart(points: Vec<Point>) -> Vec<Point> {
+fn apart(points: Vec<DrawnPoint>) -> Vec<DrawnPoint> {
     let least = points.iter().map(|point| point.x).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
     let mut seen = BTreeSet::new();
@@ -131,7 +131,7 @@ mod tests {
     fn points_on_each_other_are_drawn_once() {
         let point = |x: f64, y: f64| {
             let y = Estimate::single(y);
-            Point { x, x_text: x.to_string(), y, quartiles: None, heat: None }
+            DrawnPoint { x, x_text: x.to_string(), y, quartiles: None, heat: None }
         };
         let crowd = (0..10_000_u32).map(|i| point(f64::from(i) / 10_000.0, 1.0));
         let kept = apart(crowd.chain([point(0.5, 2.0), point(9.0, 1.0)]).collect());

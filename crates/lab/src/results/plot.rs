@@ -1,11 +1,11 @@
 //! A figure on its way from runs to lines of points.
 
 use crate::numbers::number_of;
-use crate::plan::{Figure, Horizontal, Parts};
+use crate::plan::{Figure, Horizontal, RunParts};
 use crate::results::Results;
 use crate::results::box_plot::BoxPlot;
-use crate::results::course::Course;
-use crate::results::drawing::{Axis, Drawing, Line, Point};
+use crate::results::course::RecordedCourse;
+use crate::results::drawing::{Drawing, DrawnAxis, DrawnLine, DrawnPoint};
 use crate::results::parts::PartPoints;
 use crate::results::reference::Beside;
 use crate::results::runs::{GroupKey, Runs};
@@ -18,7 +18,7 @@ pub(super) struct Plot<'a> {
     runs: Runs<'a>,
     /// The names that part these runs into lines: the figure's, and the backend.
     by: Vec<String>,
-    lines: Vec<Line>,
+    lines: Vec<DrawnLine>,
     marks: Vec<(f64, String)>,
     problems: Vec<String>,
 }
@@ -54,22 +54,22 @@ impl<'a> Plot<'a> {
         }
     }
 
-    fn x_axis(&self) -> Axis {
+    fn x_axis(&self) -> DrawnAxis {
         match &self.figure.x {
-            Horizontal::Time => Axis { title: "time".to_owned(), unit: "s".to_owned() },
+            Horizontal::Time => DrawnAxis { title: "time".to_owned(), unit: "s".to_owned() },
             Horizontal::Places(_) => {
-                Axis { title: self.figure.x_title.clone(), unit: String::new() }
+                DrawnAxis { title: self.figure.x_title.clone(), unit: String::new() }
             }
             Horizontal::Column(name) => {
                 let unit = self.results.parameter(name).map_or(String::new(), |p| p.unit.clone());
                 let title = &self.figure.x_title;
                 let title = if title.is_empty() { name } else { title };
-                Axis { title: title.clone(), unit }
+                DrawnAxis { title: title.clone(), unit }
             }
         }
     }
 
-    fn y_axis(&self) -> Axis {
+    fn y_axis(&self) -> DrawnAxis {
         let figure = self.figure;
         let metrics = figure.y.iter().filter_map(|name| self.results.metric(name));
         let units: Vec<&str> = metrics.clone().map(|metric| metric.unit.as_str()).collect();
@@ -83,7 +83,7 @@ impl<'a> Plot<'a> {
             [name] => self.results.title_of(name),
             _ => String::new(),
         };
-        Axis { title, unit }
+        DrawnAxis { title, unit }
     }
 
     /// A line for each group of runs, with a point for each value of `x`.
@@ -93,14 +93,14 @@ impl<'a> Plot<'a> {
         let places = self.runs.values_of(x);
         let points = |runs: &Runs<'_>, metric: &str| {
             let point = |(at, runs): (GroupKey, Runs<'_>)| {
-                Some(Point::at(place(&at[0], &places), &at[0], runs.estimate(metric)?))
+                Some(DrawnPoint::at(place(&at[0], &places), &at[0], runs.estimate(metric)?))
             };
             runs.grouped(&[x.to_owned()]).into_iter().filter_map(point).collect::<Vec<_>>()
         };
         for (index, metric) in figure.y.iter().enumerate() {
             let lines =
                 groups.iter().map(|(key, runs)| self.line(metric, key, points(runs, metric)));
-            let mut lines: Vec<Line> = lines.collect();
+            let mut lines: Vec<DrawnLine> = lines.collect();
             if let Some(expected) = figure.expected.get(index) {
                 let line = |(key, runs): &(GroupKey, Runs<'_>)| {
                     self.line(metric, key, points(runs, expected)).expected()
@@ -129,7 +129,7 @@ impl<'a> Plot<'a> {
         x: &str,
         groups: &[(GroupKey, Runs<'_>)],
         places: &[String],
-    ) -> Vec<Line> {
+    ) -> Vec<DrawnLine> {
         let by = &self.figure.by;
         let mut keys: Vec<&[String]> = Vec::new();
         for (key, _) in groups {
@@ -145,10 +145,10 @@ impl<'a> Plot<'a> {
                 let rows = beside.rows(self.results, &names, &values, &self.figure.filters);
                 let runs = self.runs.having(&names, &values);
                 let y = beside.estimate(self.results, &rows, metric, &runs)?;
-                Some(Point::at(place(at, places), at, y))
+                Some(DrawnPoint::at(place(at, places), at, y))
             };
             let points = places.iter().filter_map(point).collect();
-            Line::new(metric, by, key, points).published(&beside.reference.name)
+            DrawnLine::new(metric, by, key, points).published(&beside.reference.name)
         };
         keys.into_iter().map(line).collect()
     }
@@ -160,7 +160,7 @@ impl<'a> Plot<'a> {
         for (key, runs) in &self.runs.grouped(&self.by) {
             let line = |metrics: &[String]| {
                 let points = places.iter().zip(metrics).filter_map(|(at, metric)| {
-                    Some(Point::at(place(at, places), at, runs.estimate(metric)?))
+                    Some(DrawnPoint::at(place(at, places), at, runs.estimate(metric)?))
                 });
                 self.line(panel, key, points.collect())
             };
@@ -206,7 +206,7 @@ impl<'a> Plot<'a> {
     }
 
     /// A point for each part of each run.
-    fn draw_parts(&mut self, x: &str, parts: &Parts) {
+    fn draw_parts(&mut self, x: &str, parts: &RunParts) {
         let Some(y) = self.figure.y.first() else { return };
         let mut found = PartPoints::new(self.results, parts, [x, y], &self.by);
         for row in self.runs.rows() {
@@ -222,8 +222,8 @@ impl<'a> Plot<'a> {
     }
 
     /// The course of the first of these runs. If it is missing, the figure tells why.
-    fn course(&mut self, runs: &Runs<'_>) -> Option<Course<'a>> {
-        let course = Course::of(self.results, runs.first()?);
+    fn course(&mut self, runs: &Runs<'_>) -> Option<RecordedCourse<'a>> {
+        let course = RecordedCourse::of(self.results, runs.first()?);
         course.map_err(|problem| self.problems.push(problem)).ok()
     }
 
@@ -235,8 +235,8 @@ impl<'a> Plot<'a> {
     }
 
     /// Our line for a group of runs.
-    fn line(&self, metric: &str, key: &[String], points: Vec<Point>) -> Line {
-        Line::new(metric, &self.by, key, points)
+    fn line(&self, metric: &str, key: &[String], points: Vec<DrawnPoint>) -> DrawnLine {
+        DrawnLine::new(metric, &self.by, key, points)
     }
 
     /// Leaves out lines without points; without any line left, `problem` is the figure's.

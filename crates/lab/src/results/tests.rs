@@ -1,5 +1,5 @@
 use crate::outcome::Outcome;
-use crate::plan::{Parts, Plan};
+use crate::plan::{Plan, RunParts};
 use crate::run::{RunSpec, Selection, runs};
 
 use super::*;
@@ -131,7 +131,7 @@ fn a_row_has_parameters_in_plain_units_statistics_and_metrics() {
 
 /// The lines of a figure: their values of loss, whether they are expected ones, and their places.
 fn lines(drawing: &Drawing) -> Vec<(&str, bool, Vec<f64>)> {
-    let line = |line: &'_ Line| line.points.iter().map(|point| point.x).collect();
+    let line = |line: &'_ DrawnLine| line.points.iter().map(|point| point.x).collect();
     let lines = drawing.lines.iter();
     lines.map(|it| (it.group[0].1.as_str(), it.reference.is_some(), line(it))).collect()
 }
@@ -173,7 +173,7 @@ fn a_figure_has_a_line_for_each_group_and_the_reference_beside() {
     assert_eq!(drawing.problems, Vec::<String>::new());
     assert_eq!((drawing.x.unit.as_str(), drawing.y.unit.as_str()), ("ms", "%"));
     let line = |metric: &str, loss: &str, reference: bool| {
-        let is_it = |line: &&Line| {
+        let is_it = |line: &&DrawnLine| {
             line.metric == metric
                 && line.group[0].1 == loss
                 && line.reference.is_some() == reference
@@ -259,7 +259,7 @@ fn runs_are_selected_by_conditions_and_grouped_by_values() {
 #[test]
 fn runs_as_parts_give_one_point_each() {
     let results = results();
-    let parts = Parts { record: parts::RUNS.to_owned(), heat: Some(("loss".to_owned(), 0.2)) };
+    let parts = RunParts { record: parts::RUNS.to_owned(), heat: Some(("loss".to_owned(), 0.2)) };
     let by = ["loss".to_owned()];
     let mut points = parts::PartPoints::new(&results, &parts, ["latency", "overhead"], &by);
     (0..4).for_each(|row| points.add_run(row).unwrap());

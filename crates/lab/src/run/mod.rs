@@ -9,8 +9,8 @@ mod transport;
 
 pub use blocks::BlockOptions;
 pub use quic_model::QuicTransfer;
-pub use setup::{CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
-pub use spec::{RunSpec, Selection, Shard, runs};
-pub use transport::{Carriage, QuicCongestion, Transport};
+pub use setup::{CrossTraffic, HostOptions, RateRamp, Setup, TrafficKind};
+pub use spec::{RunSpec, Selection, SweepShard, runs};
+pub use transport::{MessageCarriage, QuicCongestion, RunTransport};
 
 pub(crate) use spec::hash;

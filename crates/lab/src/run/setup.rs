@@ -11,19 +11,19 @@ use punctual_uri::did_you_mean;
 use super::blocks::BlockOptions;
 use super::quic_model::QuicTransfer;
 use super::tcp;
-use super::transport::{Carriage, QuicCongestion, Transport};
-use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
+use super::transport::{MessageCarriage, QuicCongestion, RunTransport};
+use crate::plan::{Experiment, ParameterValue, Plan, PlanError, Quantity, Values, keys};
 use crate::settings;
 
 /// Everything that a backend needs to know for a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// How messages are carried.
-    pub transport: Transport,
+    pub transport: RunTransport,
     /// Payload bits a second that each stream sends, at the start.
     pub bitrate: Bitrate,
     /// How the rate grows, if it does.
-    pub ramp: Option<Ramp>,
+    pub ramp: Option<RateRamp>,
     /// Bytes of each message.
     pub payload: usize,
     /// The time for which each stream sends.
@@ -38,7 +38,7 @@ pub struct Setup {
     pub receiver: Config,
     /// The options of both ends as they are written: key and value, the sender's and the
     /// receiver's.
-    pub written_options: [Vec<(String, Value)>; 2],
+    pub written_options: [Vec<(String, ParameterValue)>; 2],
     /// The sender's host and the receiver's. Only `sim` has simulated hosts.
     pub hosts: [HostOptions; 2],
     /// Other traffic on the links. Only `sim` has that.
@@ -60,7 +60,7 @@ pub struct Setup {
 
 /// A rate that grows in steps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Ramp {
+pub struct RateRamp {
     /// The difference between one step and the next.
     pub by: Bitrate,
     /// The time between steps.
@@ -123,7 +123,7 @@ impl Setup {
         let every = given.time("stream.ramp.every")?;
         let ramp = match (by, every) {
             (None, None) => None,
-            (Some(by), Some(every)) if !every.is_zero() => Some(Ramp { by, every }),
+            (Some(by), Some(every)) if !every.is_zero() => Some(RateRamp { by, every }),
             _ => return Err(given.error("stream.ramp.by", "a ramp has `by` and `every`")),
         };
         let written_options = [given.options("sender"), given.options("receiver")];
@@ -172,7 +172,7 @@ impl Setup {
 impl Setup {
     /// The rate at which a stream sends at this time after its start.
     pub fn rate_at(&self, time: Duration) -> Bitrate {
-        let Some(Ramp { by, every }) = self.ramp else { return self.bitrate };
+        let Some(RateRamp { by, every }) = self.ramp else { return self.bitrate };
         let steps = u64::try_from(time.as_nanos() / every.as_nanos().max(1)).unwrap_or(u64::MAX);
         let added = by.as_bits_per_sec().saturating_mul(steps);
         Bitrate::from_bits_per_sec(self.bitrate.as_bits_per_sec().saturating_add(added))
@@ -187,7 +187,7 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
-    fn get(&self, key: &str) -> Option<&Value> {
+    fn get(&self, key: &str) -> Option<&ParameterValue> {
         self.values.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
@@ -198,7 +198,7 @@ impl Given<'_> {
 
     /// A value as text.
     pub(super) fn text(&self, key: &str) -> Option<String> {
-        self.get(key).map(Value::to_string)
+        self.get(key).map(ParameterValue::to_string)
     }
 
     /// An error about a key.
@@ -271,10 +271,10 @@ impl Given<'_> {
         Ok(word.and_then(|word| known.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)))
     }
 
-    fn transport(&self) -> Result<Transport, PlanError> {
-        let observed = match self.word("stream.transport", &Carriage::names())? {
-            Some(name) => Carriage::from_name(&name).unwrap_or_default(),
-            None => Carriage::default(),
+    fn transport(&self) -> Result<RunTransport, PlanError> {
+        let observed = match self.word("stream.transport", &MessageCarriage::names())? {
+            Some(name) => MessageCarriage::from_name(&name).unwrap_or_default(),
+            None => MessageCarriage::default(),
         };
         let together = self.together()?;
         if !together.is_empty() && !together.contains(&observed) {
@@ -283,17 +283,17 @@ impl Given<'_> {
         }
         let congestion = self.word("stream.quiccc", &QuicCongestion::names())?;
         let congestion = congestion.and_then(|name| QuicCongestion::from_name(&name));
-        Ok(Transport { observed, together, congestion })
+        Ok(RunTransport { observed, together, congestion })
     }
 
     /// The streams that share the link; `none` for no other ones.
-    fn together(&self) -> Result<Vec<Carriage>, PlanError> {
+    fn together(&self) -> Result<Vec<MessageCarriage>, PlanError> {
         let Some(value) = self.get("stream.together") else { return Ok(Vec::new()) };
         let text = value.to_string();
         let names = text.lines().filter(|name| *name != "none");
         let read = |name: &str| {
-            Carriage::from_name(name).ok_or_else(|| {
-                let known = Carriage::names();
+            MessageCarriage::from_name(name).ok_or_else(|| {
+                let known = MessageCarriage::names();
                 let suggestion = did_you_mean(name, known);
                 let known = known.join(", ");
                 let message = format!("`together` has `{name}`{suggestion} (known: {known})");
@@ -305,12 +305,12 @@ impl Given<'_> {
 
     /// The path that the plan's values change: a preset, or a perfect one.
     fn preset(&self, seed: u64) -> Result<PathProfile, PlanError> {
-        let Some(name) = self.get("link.preset").map(Value::to_string) else {
+        let Some(name) = self.get("link.preset").map(ParameterValue::to_string) else {
             return Ok(PathProfile::default());
         };
         let preset =
             presets::find(&name).map_err(|error| self.error("link.preset", error.to_string()))?;
-        let event = self.get("link.event").map(Value::to_string);
+        let event = self.get("link.event").map(ParameterValue::to_string);
         match event.as_deref() {
             None => Ok(preset.path(seed)),
             Some(_) if preset.name != "4g-stationary" => {
@@ -364,8 +364,8 @@ impl Given<'_> {
     }
 
     /// The options of one end: those of both, then its own.
-    fn options(&self, end: &str) -> Vec<(String, Value)> {
-        let mut options: Vec<(String, Value)> = Vec::new();
+    fn options(&self, end: &str) -> Vec<(String, ParameterValue)> {
+        let mut options: Vec<(String, ParameterValue)> = Vec::new();
         for (key, value) in self.values {
             let Some(name) = key.strip_prefix("options.") else { continue };
             let name = match name.split_once('.') {
@@ -384,7 +384,7 @@ impl Given<'_> {
     fn config(
         &self,
         end: &str,
-        options: &[(String, Value)],
+        options: &[(String, ParameterValue)],
         payload: usize,
     ) -> Result<Config, PlanError> {
         let mut config = Config::default();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use siphasher::sip::SipHasher24;
 
-use crate::plan::{Plan, PlanError, Value, Values};
+use crate::plan::{ParameterValue, Plan, PlanError, Values};
 use crate::run::setup::Setup;
 
 /// One run: its values, its repeat and its seed.
@@ -36,25 +36,25 @@ pub struct Selection {
     /// Backends; empty for the plan's.
     pub backends: Vec<String>,
     /// The part of all runs.
-    pub shard: Shard,
+    pub shard: SweepShard,
 }
 
 /// One of several parts of a sweep, which have no run in common and are the sweep together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Shard {
+pub struct SweepShard {
     /// From 1.
     pub index: u64,
     /// The number of parts.
     pub count: u64,
 }
 
-impl Default for Shard {
+impl Default for SweepShard {
     fn default() -> Self {
         Self { index: 1, count: 1 }
     }
 }
 
-impl FromStr for Shard {
+impl FromStr for SweepShard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -67,7 +67,7 @@ impl FromStr for Shard {
     }
 }
 
-impl Shard {
+impl SweepShard {
     /// Whether a run is in this part. All repeats of a combination are spread over the parts.
     pub(crate) fn holds(self, spec: &RunSpec) -> bool {
         hash(&format!("shard\n{}\n{}", spec.backend, spec.id)) % self.count == self.index - 1
@@ -117,7 +117,7 @@ pub fn runs(plan: &Plan, selection: &Selection) -> Result<Vec<RunSpec>, PlanErro
 /// is observed.
 fn world(values: &Values) -> Values {
     let is_shared = values.iter().any(|(key, _)| key == "stream.together");
-    let kept = |(key, _): &&(String, Value)| !(is_shared && key == "stream.transport");
+    let kept = |(key, _): &&(String, ParameterValue)| !(is_shared && key == "stream.transport");
     values.iter().filter(kept).cloned().collect()
 }
 
@@ -210,7 +210,7 @@ mod tests {
         all.sort();
         assert_eq!(ids, all);
         for wrong in ["0/3", "4/3", "3", "a/b", "1/0"] {
-            assert!(wrong.parse::<Shard>().unwrap_err().contains("`2/4`"));
+            assert!(wrong.parse::<SweepShard>().unwrap_err().contains("`2/4`"));
         }
     }
 }

@@ -2,17 +2,17 @@
 
 /// How the streams of a run are carried.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Transport {
+pub struct RunTransport {
     /// The carriage of the stream that is observed.
-    pub observed: Carriage,
+    pub observed: MessageCarriage,
     /// The carriages of the streams that share the links at the same time, one each, the observed
     /// one included. Empty if all streams of the run are carried alike.
-    pub together: Vec<Carriage>,
+    pub together: Vec<MessageCarriage>,
     /// The congestion control of QUIC; `None` for the default of each carriage.
     pub congestion: Option<QuicCongestion>,
 }
 
-impl Transport {
+impl RunTransport {
     /// Bytes of the largest message that each of the streams can carry.
     pub(crate) fn max_payload(&self) -> usize {
         let all = self.together.iter().chain([&self.observed]);
@@ -22,7 +22,7 @@ impl Transport {
 
 /// How messages are carried.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Carriage {
+pub enum MessageCarriage {
     /// An SRT connection over UDP; the sender calls.
     #[default]
     Srt,
@@ -34,7 +34,7 @@ pub enum Carriage {
     Quic,
 }
 
-impl Carriage {
+impl MessageCarriage {
     const ALL: [Self; 4] = [Self::Srt, Self::Udp, Self::SrtOverQuic, Self::Quic];
 
     /// The name in plans.

@@ -25,7 +25,7 @@ use crate::results::layout::Layout;
 use crate::results::meta::Meta;
 use crate::results::names::KnownNames;
 use crate::results::sheet::{Sheet, csv_line};
-use crate::run::{RunSpec, Selection, Shard, hash, runs};
+use crate::run::{RunSpec, Selection, SweepShard, hash, runs};
 
 /// A plan and which of its runs are wanted.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Adjustments {
     /// Backends; empty for the plan's.
     pub backends: Vec<String>,
     /// The part of all runs.
-    pub shard: Shard,
+    pub shard: SweepShard,
 }
 
 /// How a sweep is run.
@@ -78,7 +78,7 @@ impl<'a> Execution<'a> {
 
 /// How a sweep ended.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct SweepEnd {
     /// The results in the folder now.
     pub results: Results,
     /// Whether it was stopped before all runs were done.
@@ -139,7 +139,7 @@ impl Sweep {
     /// # Errors
     ///
     /// The folder cannot be written, or holds other results; or a backend cannot run at all.
-    pub fn run(&self, folder: &Path, execution: &Execution<'_>) -> Result<Ended, String> {
+    pub fn run(&self, folder: &Path, execution: &Execution<'_>) -> Result<SweepEnd, String> {
         let folder = Folder::new(folder);
         self.meta.backends.iter().try_for_each(|name| execution.backend(name).map(drop))?;
         let before = self.rows_there(&folder, execution.resume)?;
@@ -151,20 +151,24 @@ impl Sweep {
         let missing: Vec<&RunSpec> = self.specs.iter().filter(|spec| !is_there(spec)).collect();
         let (missing, left_out) = left_out::parted(missing, execution)?;
         let beyond: usize = left_out.iter().map(|it| it.runs).sum();
-        let work = Work {
+        let work = SweepUnderWay {
             sweep: self,
             folder: &folder,
             execution,
             all: self.specs.len() - beyond,
             done: AtomicUsize::new(there.len()),
-            sink: Mutex::new(Sink { file: folder.begin(&before)?, sheet: before, problem: None }),
+            sink: Mutex::new(RowSink {
+                file: folder.begin(&before)?,
+                sheet: before,
+                problem: None,
+            }),
         };
         for backend in &self.meta.backends {
             let specs: Vec<&RunSpec> =
                 missing.iter().copied().filter(|spec| spec.backend == *backend).collect();
             work.run_all(backend, &specs)?;
         }
-        let Sink { sheet, problem, .. } =
+        let RowSink { sheet, problem, .. } =
             work.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(problem) = problem {
             return Err(problem);
@@ -175,7 +179,7 @@ impl Sweep {
             folder.finish(&sheet)?;
         }
         let results = self.results(sheet, &folder);
-        Ok(Ended { results, stopped, skipped: there.len(), left_out })
+        Ok(SweepEnd { results, stopped, skipped: there.len(), left_out })
     }
 
     fn results(&self, sheet: Sheet, folder: &Folder) -> Results {
@@ -213,24 +217,24 @@ impl Sweep {
 }
 
 /// A sweep under way.
-struct Work<'a> {
+struct SweepUnderWay<'a> {
     sweep: &'a Sweep,
     folder: &'a Folder,
     execution: &'a Execution<'a>,
     all: usize,
     done: AtomicUsize,
-    sink: Mutex<Sink>,
+    sink: Mutex<RowSink>,
 }
 
 /// Where rows go to.
-struct Sink {
+struct RowSink {
     file: std::fs::File,
     sheet: Sheet,
     /// The problem that ended the sweep.
     problem: Option<String>,
 }
 
-impl Work<'_> {
+impl SweepUnderWay<'_> {
     /// Does the missing runs of one backend, several at a time.
     fn run_all(&self, backend: &str, specs: &[&RunSpec]) -> Result<(), String> {
         if specs.is_empty() {
@@ -273,7 +277,7 @@ impl Work<'_> {
     }
 
     /// A worker that panicked leaves whole rows behind.
-    fn sink(&self) -> std::sync::MutexGuard<'_, Sink> {
+    fn sink(&self) -> std::sync::MutexGuard<'_, RowSink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -38,7 +38,7 @@ fn sweep(text: &str, shard: &str) -> Sweep {
 }
 
 /// Runs it until this number of runs is done.
-fn run(sweep: &Sweep, place: &Place, jobs: usize, resume: bool, most: usize) -> Ended {
+fn run(sweep: &Sweep, place: &Place, jobs: usize, resume: bool, most: usize) -> SweepEnd {
     let stop = AtomicBool::new(false);
     let progress = |done: usize, _: usize, _: &RunSpec| {
         stop.store(done >= most, Ordering::Relaxed);

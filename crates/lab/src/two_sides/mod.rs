@@ -25,7 +25,7 @@ pub use self::counters::Counters;
 #[derive(Clone, Debug)]
 pub struct LiveStream {
     /// The protocol that carries it.
-    pub protocol: Protocol,
+    pub protocol: LiveProtocol,
     /// The bit rate of the source.
     pub rate: Bitrate,
     /// The bytes of each write of the source.
@@ -40,7 +40,7 @@ pub struct LiveStream {
 
 /// A protocol that carries a live stream.
 #[derive(Clone, Debug)]
-pub enum Protocol {
+pub enum LiveProtocol {
     /// A TCP connection of the kernel, whose congestion control has this name: `cubic`, `bbr`,
     /// `reno`.
     KernelTcp(String),
@@ -50,7 +50,7 @@ pub enum Protocol {
 
 /// The outcome of a stream.
 #[derive(Clone, Debug)]
-pub struct Carried {
+pub struct StreamResult {
     /// The bytes that the sink read, by the time since the source's first byte.
     pub arrivals: Arrivals,
     /// The sender's segments, of TCP.
@@ -65,7 +65,7 @@ impl LiveStream {
     ///
     /// A side cannot be entered, the kernel has no such congestion control, or the connection does
     /// not come about or breaks.
-    pub fn carry(&self, emulator: &TunEmulator) -> Result<Carried, String> {
+    pub fn carry(&self, emulator: &TunEmulator) -> Result<StreamResult, String> {
         let (listening, is_listening) = oneshot::channel();
         let (starting, started) = oneshot::channel();
         let (ending, ended) = oneshot::channel();
@@ -82,7 +82,7 @@ impl LiveStream {
             // The end that was left alone does not know why.
             (Err(reason), Err(_)) if reason != LEFT_ALONE => Err(reason),
             (_, Err(reason)) | (Err(reason), _) => Err(reason),
-            (Ok(arrivals), Ok(counters)) => Ok(Carried { arrivals, counters }),
+            (Ok(arrivals), Ok(counters)) => Ok(StreamResult { arrivals, counters }),
         }
     }
 
@@ -157,7 +157,7 @@ impl LiveStream {
     }
 }
 
-impl Protocol {
+impl LiveProtocol {
     /// Connects from this thread's side to the sink.
     async fn connect(&self) -> Result<Box<dyn AsyncWrite + Unpin>, String> {
         match self {
@@ -175,26 +175,26 @@ impl Protocol {
     }
 
     /// Listens on this thread's side.
-    async fn listen(&self) -> Result<Listening, String> {
+    async fn listen(&self) -> Result<WaitingSink, String> {
         Ok(match self {
-            Self::KernelTcp(_) => {
-                Listening::ToTcp(TcpListener::bind(address()).await.map_err(|error| told(&error))?)
-            }
+            Self::KernelTcp(_) => WaitingSink::ToTcp(
+                TcpListener::bind(address()).await.map_err(|error| told(&error))?,
+            ),
             Self::Punctual(config) => {
                 let listener = Listener::bind(address(), Config::clone(config)).await;
-                Listening::ToUs(listener.map_err(|error| told(&error))?)
+                WaitingSink::ToUs(listener.map_err(|error| told(&error))?)
             }
         })
     }
 }
 
 /// A sink that waits for its source.
-enum Listening {
+enum WaitingSink {
     ToTcp(TcpListener),
     ToUs(Listener),
 }
 
-impl Listening {
+impl WaitingSink {
     async fn accept(&self) -> Result<Box<dyn AsyncRead + Unpin>, String> {
         match self {
             Self::ToTcp(listener) => {
@@ -285,7 +285,7 @@ mod tests {
         TunEmulator::start(config).unwrap()
     }
 
-    fn stream(protocol: Protocol) -> LiveStream {
+    fn stream(protocol: LiveProtocol) -> LiveStream {
         LiveStream {
             protocol,
             rate: Bitrate::from_mbps(8),
@@ -301,11 +301,12 @@ mod tests {
         if !is_allowed("cubic") {
             return;
         }
-        for protocol in
-            [Protocol::KernelTcp("cubic".to_owned()), Protocol::Punctual(Box::new(Config::file()))]
-        {
-            let is_tcp = matches!(protocol, Protocol::KernelTcp(_));
-            let Carried { arrivals, counters } = stream(protocol).carry(&emulator()).unwrap();
+        for protocol in [
+            LiveProtocol::KernelTcp("cubic".to_owned()),
+            LiveProtocol::Punctual(Box::new(Config::file())),
+        ] {
+            let is_tcp = matches!(protocol, LiveProtocol::KernelTcp(_));
+            let StreamResult { arrivals, counters } = stream(protocol).carry(&emulator()).unwrap();
             assert!(arrivals.bytes() >= 300_000);
             // A megabyte a second, and the one-way delay.
             let there = arrivals.time_of(300_000).unwrap();
@@ -321,7 +322,7 @@ mod tests {
         if !is_allowed("cubic") {
             return;
         }
-        let qubic = Protocol::KernelTcp("qubic".to_owned());
+        let qubic = LiveProtocol::KernelTcp("qubic".to_owned());
         let error = stream(qubic).carry(&emulator()).unwrap_err();
         assert!(error.contains("TCP with `qubic`"), "{error}");
         let missing = check_tcp("qubic").unwrap_err();

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::mpegts::continuity::{Continuity, Verdict};
+use crate::mpegts::continuity::{Continuity, ContinuityVerdict};
 use crate::mpegts::pcr::duration_of;
 use crate::mpegts::{Framer, NULL_PID, Packet, Pcr};
 
@@ -158,9 +158,9 @@ impl PidState {
 
     fn check_continuity(&mut self, packet: Packet<'_>) {
         match self.continuity.check(packet) {
-            Verdict::Continuous => {}
-            Verdict::Duplicate => self.report.duplicates += 1,
-            Verdict::Broken { missing } => {
+            ContinuityVerdict::Continuous => {}
+            ContinuityVerdict::Duplicate => self.report.duplicates += 1,
+            ContinuityVerdict::Broken { missing } => {
                 self.report.continuity_errors += 1;
                 self.report.missing_packets += u64::from(missing);
             }

@@ -12,7 +12,7 @@ pub(super) struct Continuity {
 
 /// The judgement on a packet's continuity counter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum ContinuityVerdict {
     /// It follows the one before, is the first, or breaks with announcement.
     Continuous,
     /// It is the permitted copy of the one before.
@@ -32,30 +32,41 @@ struct Last {
 
 impl Continuity {
     /// Judges the next packet of the PID.
-    pub(super) fn check(&mut self, packet: Packet<'_>) -> Verdict {
+    pub(super) fn check(&mut self, packet: Packet<'_>) -> ContinuityVerdict {
         let counter = packet.continuity_counter();
         let Some(last) = &mut self.last else {
             self.last = Some(Last::new(packet));
-            return Verdict::Continuous;
+            return ContinuityVerdict::Continuous;
         };
         if packet.is_discontinuity() {
             *last = Last::new(packet);
-            return Verdict::Continuous;
+            return ContinuityVerdict::Continuous;
         }
         if !packet.has_payload() {
             let missing = steps(last.counter, counter);
             last.counter = counter;
-            return if missing == 0 { Verdict::Continuous } else { Verdict::Broken { missing } };
+            return if missing == 0 {
+                ContinuityVerdict::Continuous
+            } else {
+                ContinuityVerdict::Broken { missing }
+            };
         }
         if counter == last.counter && packet.repeats(&last.packet) {
-            let verdict =
-                if last.was_repeated { Verdict::Broken { missing: 0 } } else { Verdict::Duplicate };
+            let verdict = if last.was_repeated {
+                ContinuityVerdict::Broken { missing: 0 }
+            } else {
+                ContinuityVerdict::Duplicate
+            };
             last.was_repeated = true;
             return verdict;
         }
         let missing = steps(last.counter + 1, counter);
         *last = Last::new(packet);
-        if missing == 0 { Verdict::Continuous } else { Verdict::Broken { missing } }
+        if missing == 0 {
+            ContinuityVerdict::Continuous
+        } else {
+            ContinuityVerdict::Broken { missing }
+        }
     }
 }
 
@@ -72,11 +83,11 @@ fn steps(expected: u8, counter: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict::{Broken, Continuous, Duplicate};
+    use super::ContinuityVerdict::{Broken, Continuous, Duplicate};
     use super::*;
     use crate::mpegts::sample::{Sample, packet};
 
-    fn check(packets: &[Sample]) -> Vec<Verdict> {
+    fn check(packets: &[Sample]) -> Vec<ContinuityVerdict> {
         let mut continuity = Continuity::default();
         packets.iter().map(|sample| continuity.check(Packet::new(&sample.bytes).unwrap())).collect()
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Packets that come twice, or after others were let past them, are left out. Numbers that jump, as
 /// those of a sender that was started again, begin a new stream at the second packet in a row.
 #[derive(Clone, Debug)]
-pub struct Reorder<T, P> {
+pub struct ReorderBuffer<T, P> {
     /// The number of the next packet; `None` before the first one.
     next: Option<u16>,
     /// Packets from `next` on. The first place is empty, if there are any.
@@ -17,7 +17,7 @@ pub struct Reorder<T, P> {
     late: u64,
 }
 
-impl<T: Copy + Ord, P> Reorder<T, P> {
+impl<T: Copy + Ord, P> ReorderBuffer<T, P> {
     /// No packet has come.
     pub const fn new() -> Self {
         Self { next: None, waiting: VecDeque::new(), expected: None, lost: 0, late: 0 }
@@ -107,7 +107,7 @@ impl<T: Copy + Ord, P> Reorder<T, P> {
     }
 }
 
-impl<T: Copy + Ord, P> Default for Reorder<T, P> {
+impl<T: Copy + Ord, P> Default for ReorderBuffer<T, P> {
     fn default() -> Self {
         Self::new()
     }
@@ -127,7 +127,7 @@ mod tests {
 
     /// The order in which packets come out, each of which waits for ten ticks; one comes in a tick.
     fn order(numbers: &[u16]) -> (Vec<u16>, u64, u64) {
-        let (mut reorder, mut out) = (Reorder::default(), Vec::new());
+        let (mut reorder, mut out) = (ReorderBuffer::default(), Vec::new());
         for (now, &number) in (0..).zip(numbers) {
             reorder.expire(now, |packet| out.push(packet));
             reorder.push(number, now + 10, number, |packet| out.push(packet));
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_waited_for_until_a_time_and_then_lost() {
-        let mut reorder = Reorder::default();
+        let mut reorder = ReorderBuffer::default();
         let mut out = Vec::new();
         for number in [1, 3, 4, 6] {
             reorder.push(number, u32::from(number) + 10, number, |packet| out.push(packet));
@@ -172,7 +172,7 @@ mod tests {
         fn every_packet_comes_out_once_and_what_waits_is_bounded(
             numbers in proptest::collection::vec(prop_oneof![0_u16..300, any::<u16>()], 0..500),
         ) {
-            let mut reorder = Reorder::default();
+            let mut reorder = ReorderBuffer::default();
             let mut out = 0_u64;
             for (now, number) in (0..).zip(&numbers) {
                 reorder.push(*number, now + 50, (), |()| out += 1);

@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 
 /// A parameter of a link as people name it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Key {
+pub struct LinkKey {
     /// The name, which is that of the option of `punctual emulate` without the dashes.
     pub name: &'static str,
     /// How its value is written.
@@ -18,20 +18,23 @@ pub struct Key {
 }
 
 /// The parameters that [`Change::parse`] knows.
-pub const KEYS: &[Key] = &[
-    Key { name: "loss", forms: "5%, 2%:8, p,r,good,bad, every:100:3, every:10s:50, list:3,7-9" },
-    Key { name: "burst-loss", forms: "share and mean length 2%:8, or p,r,good,bad" },
-    Key { name: "delay", forms: "a time: 20ms; a bare number is in milliseconds" },
-    Key { name: "jitter", forms: "4ms (normal), uniform:4ms, pareto:4ms, none" },
-    Key { name: "overtake", forms: "on or off" },
-    Key { name: "rate", forms: "20Mbps or unlimited; a bare number is in bits a second" },
-    Key { name: "queue", forms: "packets 1000, a time 300ms, bytes 64KiB, or unlimited" },
-    Key { name: "codel", forms: "target and interval 5ms:100ms, on (the same) or off" },
-    Key { name: "mtu", forms: "bytes: 1500, or none" },
-    Key { name: "overhead", forms: "bytes a packet: 38 or -28" },
-    Key { name: "reorder", forms: "share and time 1%:10ms, ahead:1%:10ms, or none" },
-    Key { name: "duplicate", forms: "a share: 1%" },
-    Key { name: "corrupt", forms: "a share: 1%" },
+pub const KEYS: &[LinkKey] = &[
+    LinkKey {
+        name: "loss",
+        forms: "5%, 2%:8, p,r,good,bad, every:100:3, every:10s:50, list:3,7-9",
+    },
+    LinkKey { name: "burst-loss", forms: "share and mean length 2%:8, or p,r,good,bad" },
+    LinkKey { name: "delay", forms: "a time: 20ms; a bare number is in milliseconds" },
+    LinkKey { name: "jitter", forms: "4ms (normal), uniform:4ms, pareto:4ms, none" },
+    LinkKey { name: "overtake", forms: "on or off" },
+    LinkKey { name: "rate", forms: "20Mbps or unlimited; a bare number is in bits a second" },
+    LinkKey { name: "queue", forms: "packets 1000, a time 300ms, bytes 64KiB, or unlimited" },
+    LinkKey { name: "codel", forms: "target and interval 5ms:100ms, on (the same) or off" },
+    LinkKey { name: "mtu", forms: "bytes: 1500, or none" },
+    LinkKey { name: "overhead", forms: "bytes a packet: 38 or -28" },
+    LinkKey { name: "reorder", forms: "share and time 1%:10ms, ahead:1%:10ms, or none" },
+    LinkKey { name: "duplicate", forms: "a share: 1%" },
+    LinkKey { name: "corrupt", forms: "a share: 1%" },
 ];
 
 /// The change of a parameter to a new value, in the forms of [`Change::parse`].

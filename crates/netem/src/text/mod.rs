@@ -9,5 +9,5 @@ mod value;
 pub(crate) mod words;
 
 pub use error::LinkTextError;
-pub use key::{KEYS, Key};
+pub use key::{KEYS, LinkKey};
 pub(crate) use nearest::nearest;

@@ -17,7 +17,7 @@ pub(super) struct Time(pub(super) Duration);
 pub(super) struct Rate(pub(super) Bitrate);
 
 /// A share as a percentage if that is short, otherwise as a fraction: it reads as the same number.
-struct Share(f64);
+struct Percentage(f64);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,7 +31,7 @@ impl fmt::Display for Rate {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for Percentage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = format!("{}%", (self.0 * 1e10).round() / 1e8);
         if parse_share(&percent) == Ok(self.0) || self.0 >= 1.0 {
@@ -47,9 +47,16 @@ impl fmt::Display for Loss {
         match *self {
             Self::None => f.write_str("none"),
             Self::All => f.write_str("all"),
-            Self::Random(share) => Share(share).fmt(f),
+            Self::Random(share) => Percentage(share).fmt(f),
             Self::GilbertElliott { p, r, good_loss, bad_loss } => {
-                write!(f, "{},{},{},{}", Share(p), Share(r), Share(good_loss), Share(bad_loss))
+                write!(
+                    f,
+                    "{},{},{},{}",
+                    Percentage(p),
+                    Percentage(r),
+                    Percentage(good_loss),
+                    Percentage(bad_loss)
+                )
             }
             Self::Periodic { every, burst, first: 0 } => write!(f, "every:{every}:{burst}"),
             Self::Periodic { every, burst, first } => write!(f, "every:{every}:{burst}:{first}"),
@@ -98,8 +105,8 @@ impl fmt::Display for Reorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::None => f.write_str("none"),
-            Self::Ahead { share, by } => write!(f, "ahead:{}:{}", Share(share), Time(by)),
-            Self::Late { share, by } => write!(f, "{}:{}", Share(share), Time(by)),
+            Self::Ahead { share, by } => write!(f, "ahead:{}:{}", Percentage(share), Time(by)),
+            Self::Late { share, by } => write!(f, "{}:{}", Percentage(share), Time(by)),
         }
     }
 }
@@ -125,13 +132,13 @@ impl fmt::Display for Change {
             }
             Self::Loss(loss) => write!(f, "loss={loss}"),
             Self::Reorder(reorder) => write!(f, "reorder={reorder}"),
-            Self::Duplicate(share) => write!(f, "duplicate={}", Share(*share)),
-            Self::Corrupt(share) => write!(f, "corrupt={}", Share(*share)),
+            Self::Duplicate(share) => write!(f, "duplicate={}", Percentage(*share)),
+            Self::Corrupt(share) => write!(f, "corrupt={}", Percentage(*share)),
         }
     }
 }
 
 /// Prints a share of packets.
 pub(super) fn share(share: f64) -> impl fmt::Display {
-    Share(share)
+    Percentage(share)
 }

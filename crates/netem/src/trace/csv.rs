@@ -12,7 +12,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<TraceRow>, TraceError> {
     let Some((number, header)) = lines.next() else {
         return Err(TraceError::whole("the header is missing: time,rate,delay,loss"));
     };
-    let header = Header::parse(header).map_err(|problem| TraceError::at(number, problem))?;
+    let header = CsvHeader::parse(header).map_err(|problem| TraceError::at(number, problem))?;
     let mut rows = Vec::new();
     for (number, line) in lines {
         if rows.len() == MAX_ROWS {
@@ -66,17 +66,17 @@ pub(super) fn mean_rate(rows: &[TraceRow], interpolated: bool) -> Option<Bitrate
 }
 
 /// The columns of a file, in its order.
-struct Header(Vec<(Column, &'static str)>);
+struct CsvHeader(Vec<(CsvColumn, &'static str)>);
 
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Column {
+enum CsvColumn {
     Time,
     Rate,
     Delay,
     Loss,
 }
 
-impl Header {
+impl CsvHeader {
     fn parse(line: &str) -> Result<Self, String> {
         let columns = line.split(',').map(column).collect::<Result<Vec<_>, _>>()?;
         for (at, (column, _)) in columns.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Header {
                 return Err(format!("there are two columns of the same kind in `{line}`"));
             }
         }
-        if !columns.iter().any(|(column, _)| *column == Column::Time) {
+        if !columns.iter().any(|(column, _)| *column == CsvColumn::Time) {
             return Err(format!("the column `time` is missing in `{line}`"));
         }
         Ok(Self(columns))
@@ -98,19 +98,19 @@ impl Header {
         }
         let mut row = TraceRow::default();
         for (&(column, unit), field) in self.0.iter().zip(fields) {
-            if field.is_empty() && column != Column::Time {
+            if field.is_empty() && column != CsvColumn::Time {
                 continue;
             }
             let bare = field.bytes().all(|c| c.is_ascii_digit() || c == b'.');
             let text = if bare { format!("{field}{unit}") } else { field.to_owned() };
             match column {
-                Column::Time => row.at = duration(&text, Duration::from_secs(1))?,
-                Column::Delay => row.delay = Some(duration(&text, Duration::from_millis(1))?),
-                Column::Rate => {
+                CsvColumn::Time => row.at = duration(&text, Duration::from_secs(1))?,
+                CsvColumn::Delay => row.delay = Some(duration(&text, Duration::from_millis(1))?),
+                CsvColumn::Rate => {
                     let rate = parse_bitrate_in(&text, Bitrate::from_bits_per_sec(1));
                     row.rate = Some(rate.map_err(|error| error.to_string())?);
                 }
-                Column::Loss => {
+                CsvColumn::Loss => {
                     row.loss = Some(parse_share(&text).map_err(|error| error.to_string())?);
                 }
             }
@@ -119,7 +119,7 @@ impl Header {
     }
 }
 
-fn column(name: &str) -> Result<(Column, &'static str), String> {
+fn column(name: &str) -> Result<(CsvColumn, &'static str), String> {
     let name = name.trim().to_ascii_lowercase();
     COLUMNS
         .iter()
@@ -146,22 +146,22 @@ fn check_order(last: Option<&TraceRow>, row: &TraceRow) -> Result<(), String> {
     }
 }
 
-const COLUMNS: [(&str, Column, &str); 15] = [
-    ("time", Column::Time, ""),
-    ("time_s", Column::Time, "s"),
-    ("time_ms", Column::Time, "ms"),
-    ("time_us", Column::Time, "us"),
-    ("rate", Column::Rate, ""),
-    ("rate_mbps", Column::Rate, "Mbps"),
-    ("rate_kbps", Column::Rate, "kbps"),
-    ("rate_bps", Column::Rate, "bps"),
-    ("delay", Column::Delay, ""),
-    ("delay_s", Column::Delay, "s"),
-    ("delay_ms", Column::Delay, "ms"),
-    ("delay_us", Column::Delay, "us"),
-    ("loss", Column::Loss, ""),
-    ("loss_%", Column::Loss, "%"),
-    ("loss_percent", Column::Loss, "%"),
+const COLUMNS: [(&str, CsvColumn, &str); 15] = [
+    ("time", CsvColumn::Time, ""),
+    ("time_s", CsvColumn::Time, "s"),
+    ("time_ms", CsvColumn::Time, "ms"),
+    ("time_us", CsvColumn::Time, "us"),
+    ("rate", CsvColumn::Rate, ""),
+    ("rate_mbps", CsvColumn::Rate, "Mbps"),
+    ("rate_kbps", CsvColumn::Rate, "kbps"),
+    ("rate_bps", CsvColumn::Rate, "bps"),
+    ("delay", CsvColumn::Delay, ""),
+    ("delay_s", CsvColumn::Delay, "s"),
+    ("delay_ms", CsvColumn::Delay, "ms"),
+    ("delay_us", CsvColumn::Delay, "us"),
+    ("loss", CsvColumn::Loss, ""),
+    ("loss_%", CsvColumn::Loss, "%"),
+    ("loss_percent", CsvColumn::Loss, "%"),
 ];
 
 /// Of a trace that is played again and again.

@@ -19,13 +19,13 @@ pub(crate) use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 /// [`Trace::parse`] tells one from the other. A copy is cheap: the records are shared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    records: Records,
+    records: TraceRecords,
     once: bool,
     interpolated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Records {
+enum TraceRecords {
     Opportunities(Opportunities),
     Rows(Arc<[TraceRow]>),
 }
@@ -83,7 +83,7 @@ impl Trace {
     /// million lines.
     pub fn csv(text: &str) -> Result<Self, TraceError> {
         let rows = csv::parse(text)?;
-        Ok(Self { records: Records::Rows(rows.into()), once: false, interpolated: false })
+        Ok(Self { records: TraceRecords::Rows(rows.into()), once: false, interpolated: false })
     }
 
     /// A trace of opportunities to send 1504 bytes, at these milliseconds. [`Trace::mahimahi`]
@@ -95,16 +95,16 @@ impl Trace {
     /// A trace of rows. [`Trace::csv`] tells their meaning and their range.
     pub fn from_rows(rows: Vec<TraceRow>) -> Result<Self, TraceError> {
         csv::check(&rows)?;
-        Ok(Self { records: Records::Rows(rows.into()), once: false, interpolated: false })
+        Ok(Self { records: TraceRecords::Rows(rows.into()), once: false, interpolated: false })
     }
 
     /// A trace of rows that are known to be as they must.
     pub(crate) fn from_valid_rows(rows: Vec<TraceRow>) -> Self {
-        Self { records: Records::Rows(rows.into()), once: false, interpolated: false }
+        Self { records: TraceRecords::Rows(rows.into()), once: false, interpolated: false }
     }
 
     fn from_opportunities(opportunities: Opportunities) -> Self {
-        let records = Records::Opportunities(opportunities);
+        let records = TraceRecords::Opportunities(opportunities);
         Self { records, once: false, interpolated: false }
     }
 
@@ -129,31 +129,31 @@ impl Trace {
     /// Time until it begins anew.
     pub fn period(&self) -> Duration {
         match &self.records {
-            Records::Opportunities(opportunities) => opportunities.period(),
-            Records::Rows(rows) => rows.last().map_or(Duration::ZERO, |row| row.at),
+            TraceRecords::Opportunities(opportunities) => opportunities.period(),
+            TraceRecords::Rows(rows) => rows.last().map_or(Duration::ZERO, |row| row.at),
         }
     }
 
     /// The mean rate over a period; `None` if it says nothing of the rate.
     pub fn mean_rate(&self) -> Option<Bitrate> {
         match &self.records {
-            Records::Opportunities(opportunities) => Some(opportunities.mean_rate()),
-            Records::Rows(rows) => csv::mean_rate(rows, self.interpolated),
+            TraceRecords::Opportunities(opportunities) => Some(opportunities.mean_rate()),
+            TraceRecords::Rows(rows) => csv::mean_rate(rows, self.interpolated),
         }
     }
 
     pub(crate) fn opportunities(&self) -> Option<&Opportunities> {
         match &self.records {
-            Records::Opportunities(opportunities) => Some(opportunities),
-            Records::Rows(_) => None,
+            TraceRecords::Opportunities(opportunities) => Some(opportunities),
+            TraceRecords::Rows(_) => None,
         }
     }
 
     /// The rows, empty for mahimahi's format.
     pub fn rows(&self) -> &[TraceRow] {
         match &self.records {
-            Records::Opportunities(_) => &[],
-            Records::Rows(rows) => rows,
+            TraceRecords::Opportunities(_) => &[],
+            TraceRecords::Rows(rows) => rows,
         }
     }
 

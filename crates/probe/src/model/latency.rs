@@ -12,7 +12,7 @@ use super::timed::TimedRounds;
 
 /// The figures of a path that people know, from which the rounds of each algorithm follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Path {
+pub struct PathFigures {
     pub(super) rtt: Duration,
     pub(super) jitter: Duration,
     pub(super) packet: Duration,
@@ -24,7 +24,7 @@ pub struct Path {
 /// A figure of a path that is out of its range.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{name} is {value}; it must be {expected}")]
-pub struct PathError {
+pub struct PathFigureError {
     name: &'static str,
     value: String,
     expected: &'static str,
@@ -59,7 +59,7 @@ pub struct Needs {
     pub deadline: Vec<Need>,
 }
 
-impl Path {
+impl PathFigures {
     /// A path with this round-trip time (1 ms to 10 s), its mean deviation (up to the round-trip
     /// time), and a stream of this rate (10 kb/s to 10 Gb/s) in packets of `payload` bytes. It
     /// loses nothing.
@@ -68,17 +68,21 @@ impl Path {
         jitter: Duration,
         rate: Bitrate,
         payload: usize,
-    ) -> Result<Self, PathError> {
+    ) -> Result<Self, PathFigureError> {
         if !(LEAST_RTT..=LONGEST_RTT).contains(&rtt) {
-            return Err(PathError::time("the round-trip time", rtt, "1 ms to 10 s"));
+            return Err(PathFigureError::time("the round-trip time", rtt, "1 ms to 10 s"));
         }
         if jitter > rtt {
-            return Err(PathError::time("the jitter", jitter, "no more than the round-trip time"));
+            return Err(PathFigureError::time(
+                "the jitter",
+                jitter,
+                "no more than the round-trip time",
+            ));
         }
         if !(LEAST_RATE..=HIGHEST_RATE).contains(&rate) {
             let value = rate.to_string();
             let expected = "10 kb/s to 10 Gb/s";
-            return Err(PathError { name: "the rate of the stream", value, expected });
+            return Err(PathFigureError { name: "the rate of the stream", value, expected });
         }
         let packet = rate.time_for(payload.max(1) as u64);
         Ok(Self { rtt, jitter, packet, loss: 0.0, return_loss: 0.0, burst: 1.0 })
@@ -86,17 +90,17 @@ impl Path {
 
     /// Loses these shares of packets on the way there and back (0 to 0.5), in bursts of this mean
     /// length (1 to 1000 packets; 1 for independent losses).
-    pub fn with_loss(self, there: f64, back: f64, burst: f64) -> Result<Self, PathError> {
+    pub fn with_loss(self, there: f64, back: f64, burst: f64) -> Result<Self, PathFigureError> {
         for (name, share) in [("the loss", there), ("the loss on the way back", back)] {
             if !(0.0..=MOST_LOSS).contains(&share) {
                 let value = format!("{} %", share * 100.0);
-                return Err(PathError { name, value, expected: "0 to 50 %" });
+                return Err(PathFigureError { name, value, expected: "0 to 50 %" });
             }
         }
         if !(1.0..=LONGEST_BURST).contains(&burst) {
             let value = format!("{burst}");
             let expected = "1 to 1000 packets, 1 for independent losses";
-            return Err(PathError { name: "the mean length of a burst", value, expected });
+            return Err(PathFigureError { name: "the mean length of a burst", value, expected });
         }
         Ok(Self { loss: there, return_loss: back, burst, ..self })
     }
@@ -157,7 +161,7 @@ fn as_typed(share: f64) -> String {
     format!("{percent}%")
 }
 
-impl PathError {
+impl PathFigureError {
     fn time(name: &'static str, time: Duration, expected: &'static str) -> Self {
         Self { name, value: DisplayDuration(time).to_string(), expected }
     }
@@ -172,7 +176,7 @@ pub fn bound(loss: f64) -> f64 {
 /// The latency that each algorithm needs on this path to leave no more than `target` missing, a
 /// share of all packets, up to `longest`. The deadline-aware one sends at most `ceiling`, in
 /// retransmissions for each original; `None` for its own limit, which is one of copies.
-pub fn needs(path: &Path, target: f64, ceiling: Option<f64>, longest: Duration) -> Needs {
+pub fn needs(path: &PathFigures, target: f64, ceiling: Option<f64>, longest: Duration) -> Needs {
     let mut search = Search::new(path, target, ceiling);
     let mut latency = Duration::ZERO;
     while latency <= longest.min(LONGEST_LATENCY) && !search.is_done() {
@@ -184,7 +188,7 @@ pub fn needs(path: &Path, target: f64, ceiling: Option<f64>, longest: Duration) 
 
 /// Looks at one latency after the other, the lowest first.
 struct Search<'a> {
-    path: &'a Path,
+    path: &'a PathFigures,
     target: f64,
     ceiling: Option<f64>,
     periodic: [Periodic; 2],
@@ -209,7 +213,7 @@ struct Spread {
 }
 
 impl<'a> Search<'a> {
-    fn new(path: &'a Path, target: f64, ceiling: Option<f64>) -> Self {
+    fn new(path: &'a PathFigures, target: f64, ceiling: Option<f64>) -> Self {
         let packets = GRAIN.as_secs_f64() / path.packet.as_secs_f64().max(1e-9);
         let spread = Spread { longer: libm::pow(1.0 - 1.0 / path.burst, packets), mean: 1.0 };
         let rounds =
@@ -327,8 +331,8 @@ mod tests {
     const LONG: Duration = Duration::from_secs(8);
 
     /// The laboratory link of the published comparison.
-    fn lab(loss: f64, burst: f64) -> Path {
-        let path = Path::new(MS(20), NONE, Bitrate::from_mbps(10), 1_316).expect("a path");
+    fn lab(loss: f64, burst: f64) -> PathFigures {
+        let path = PathFigures::new(MS(20), NONE, Bitrate::from_mbps(10), 1_316).expect("a path");
         path.with_loss(loss, loss, burst).expect("a loss")
     }
 
@@ -418,12 +422,12 @@ mod tests {
     #[test]
     fn an_invalid_path_is_refused_with_the_range() {
         let rate = Bitrate::from_mbps(10);
-        let error = Path::new(MS(20_000), NONE, rate, 1_316).unwrap_err();
+        let error = PathFigures::new(MS(20_000), NONE, rate, 1_316).unwrap_err();
         let text = "the round-trip time is 20 s; it must be 1 ms to 10 s";
         assert_eq!(error.to_string(), text);
-        assert!(Path::new(MS(20), MS(21), rate, 1_316).is_err());
-        assert!(Path::new(MS(20), NONE, Bitrate::ZERO, 1_316).is_err());
-        let path = Path::new(MS(20), NONE, rate, 1_316).unwrap();
+        assert!(PathFigures::new(MS(20), MS(21), rate, 1_316).is_err());
+        assert!(PathFigures::new(MS(20), NONE, Bitrate::ZERO, 1_316).is_err());
+        let path = PathFigures::new(MS(20), NONE, rate, 1_316).unwrap();
         let error = path.with_loss(0.05, 0.6, 1.0).unwrap_err().to_string();
         assert_eq!(error, "the loss on the way back is 60 %; it must be 0 to 50 %");
         assert!(path.with_loss(0.05, 0.05, 0.5).is_err());

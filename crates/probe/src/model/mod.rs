@@ -18,6 +18,6 @@ mod periodic;
 pub mod tcp;
 mod timed;
 
-pub use latency::{Need, Needs, Path, PathError, bound, needs};
+pub use latency::{Need, Needs, PathFigureError, PathFigures, bound, needs};
 pub use periodic::Rounds;
 pub use timed::{Outcome, TimedRounds};

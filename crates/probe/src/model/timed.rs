@@ -78,14 +78,14 @@ struct State {
 pub(super) struct UntilLast<'a> {
     rounds: &'a TimedRounds,
     /// `None` where not even one round fits.
-    last: Option<Last>,
+    last: Option<LastRound>,
     state: State,
     sent: f64,
 }
 
 /// The last round.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastRound {
     /// The time by which the retransmission could still come later.
     slack: Duration,
     /// Whether it is the last one for certain, so that there are copies.
@@ -94,7 +94,7 @@ struct Last {
 
 /// The probability that a NAK is lost: usually, and if the one before was lost.
 #[derive(Clone, Copy, Debug)]
-struct Nak {
+struct NakLoss {
     usual: f64,
     behind: f64,
 }
@@ -124,7 +124,7 @@ impl TimedRounds {
         // the round before has no copies.
         let quickest = self.least_rtt + apart(self.least_rtt);
         let certain = self.fit(time, self.least_rtt, quickest) <= rounds;
-        let last = Last { slack: time.saturating_sub(spent), certain };
+        let last = LastRound { slack: time.saturating_sub(spent), certain };
         let nak = self.nak(DATAGRAMS);
         let lost_again = self.retransmission_lost_again(self.period());
         let (mut state, mut sent) = (nothing, 0.0);
@@ -182,12 +182,12 @@ impl TimedRounds {
         u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
-    fn nak(&self, datagrams: u32) -> Nak {
+    fn nak(&self, datagrams: u32) -> NakLoss {
         let again = self.nak_loss_again.max(self.nak_loss);
         let further = libm::pow(again, f64::from(datagrams) - 1.0);
         let acks = self.period().as_secs_f64() / ACK_PERIOD.as_secs_f64();
         let round_again = lost_again(self.nak_loss, again, acks);
-        Nak { usual: self.nak_loss * further, behind: round_again * further }
+        NakLoss { usual: self.nak_loss * further, behind: round_again * further }
     }
 
     /// The share of retransmissions that is lost at this time after a lost one.
@@ -197,7 +197,7 @@ impl TimedRounds {
     }
 }
 
-impl Nak {
+impl NakLoss {
     /// The probability that it is lost, and that it arrives: if no retransmission was lost before,
     /// and if one was.
     fn of(&self, state: &State) -> (f64, (f64, f64)) {
@@ -211,7 +211,7 @@ impl Nak {
 impl UntilLast<'_> {
     /// The fate of the packet with this number of copies of the last retransmission.
     pub(super) fn outcome(&self, copies: u32) -> Outcome {
-        let Some(Last { slack, certain }) = self.last else {
+        let Some(LastRound { slack, certain }) = self.last else {
             return Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
         };
         let rounds = self.rounds;

@@ -12,9 +12,9 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::capacity;
 use crate::config::ProbeConfig;
-use crate::history::History;
+use crate::history::ProbeHistory;
 use crate::measurement::{
-    Delay, Limit, Measurement, Peer, Rates, ReturnPath, StepKind, StepResult, Watched,
+    Delay, Limit, Measurement, ProbePeer, ReturnPath, StepKind, StepResult, TriedRates, Watched,
 };
 use crate::payload::null_packets;
 use crate::report::Report;
@@ -24,8 +24,8 @@ use crate::summary;
 
 use pacer::Pacer;
 use peer_reports::PeerReports;
-pub use progress::{Progress, Stage};
-use schedule::{Attempt, Schedule};
+pub use progress::{ProbeProgress, Stage};
+use schedule::{Schedule, StepAttempt};
 use trials::Trials;
 
 /// The side of a probe that calls and sends: decides on the rates, collects what is seen of them,
@@ -47,7 +47,7 @@ pub struct Probe {
     trials: Trials,
     pacer: Pacer,
     next_look: Instant,
-    peer: Option<Peer>,
+    peer: Option<ProbePeer>,
     reports: PeerReports,
     /// This end's statistics at the last look.
     statistics: Statistics,
@@ -137,7 +137,7 @@ impl Probe {
         self.next_look = now + SAMPLE_PERIOD;
         let before = std::mem::replace(&mut self.statistics, statistics.clone());
         self.trials.note_sender(SenderTotals::of(&before), SenderTotals::of(statistics));
-        if self.peer == Some(Peer::Other) {
+        if self.peer == Some(ProbePeer::Other) {
             let sample = self.own_sample(&before);
             self.trials.take(&sample);
         }
@@ -149,10 +149,10 @@ impl Probe {
         self.now = self.now.max(now);
         let Some(report) = Report::parse(message) else { return };
         // A probe that has begun without reports goes on without them.
-        if self.peer == Some(Peer::Other) {
+        if self.peer == Some(ProbePeer::Other) {
             return;
         }
-        self.peer = Some(Peer::Punctual);
+        self.peer = Some(ProbePeer::Punctual);
         self.reports.take(&report, self.schedule.max_payload());
         for sample in &report.samples {
             if !self.reports.is_new(sample) {
@@ -197,12 +197,12 @@ impl Probe {
     }
 
     /// The program at the other end, once it is known.
-    pub fn peer(&self) -> Option<Peer> {
+    pub fn peer(&self) -> Option<ProbePeer> {
         self.peer
     }
 
     /// The present state.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> ProbeProgress {
         let step = self.trials.last();
         let stage = match (self.phase, step) {
             (Phase::Done, _) => Stage::Done,
@@ -213,7 +213,7 @@ impl Probe {
             (Phase::Pause { .. }, _) => Stage::Pause,
             _ => Stage::Greeting,
         };
-        Progress {
+        ProbeProgress {
             elapsed: self.elapsed(),
             stage,
             rtt: self.latest_rtt(),
@@ -235,14 +235,14 @@ impl Probe {
     /// The result so far.
     pub fn measurement(&self) -> Measurement {
         let steps = self.trials.representative();
-        let peer = self.peer.unwrap_or(Peer::Other);
-        let reported = peer == Peer::Punctual && !steps.is_empty();
+        let peer = self.peer.unwrap_or(ProbePeer::Other);
+        let reported = peer == ProbePeer::Punctual && !steps.is_empty();
         let rtt = summary::rtt(&steps);
         let usable = self.trials.usable();
         let limit = self.trials.limit().unwrap_or(Limit::Stopped);
         let capacity = match peer {
-            Peer::Punctual => self.reports.capacity(),
-            Peer::Other => self.statistics.link_capacity,
+            ProbePeer::Punctual => self.reports.capacity(),
+            ProbePeer::Other => self.statistics.link_capacity,
         };
         let capacity = capacity::plausible(capacity, usable, limit);
         let largest = self.reports.largest_payload();
@@ -270,17 +270,17 @@ impl Probe {
                 .then(|| summary::reordering(&steps, self.reports.reorder_distance())),
             duplicates: reported.then(|| summary::duplicates(&steps)),
             changes: self.trials.link_changes(),
-            rates: Rates {
+            rates: TriedRates {
                 steps: self.trials.results(),
                 usable,
                 limit,
                 sustained: self.trials.sustained(),
                 capacity: capacity.ok(),
             },
-            largest_payload: (peer == Peer::Punctual && largest > 0).then_some(largest),
+            largest_payload: (peer == ProbePeer::Punctual && largest > 0).then_some(largest),
             payload: self.pacer.payload(),
             missing,
-            history: History::of(self.trials.all().iter().map(Step::history), &steps),
+            history: ProbeHistory::of(self.trials.all().iter().map(Step::history), &steps),
         }
     }
 
@@ -289,14 +289,14 @@ impl Probe {
         let now = self.now;
         match self.phase {
             Phase::Greeting { until } => match self.peer {
-                Some(Peer::Punctual) => {
+                Some(ProbePeer::Punctual) => {
                     let messages = sizes(self.schedule.max_payload()).count() * COPIES;
                     let sending = SAMPLE_PERIOD * u32::try_from(messages).unwrap_or(u32::MAX);
                     let until = now + sending + self.schedule.size_reports();
                     self.phase = Phase::Sizes { sent: 0, until };
                 }
                 _ if now >= until => {
-                    self.peer = Some(Peer::Other);
+                    self.peer = Some(ProbePeer::Other);
                     self.begin(self.schedule.first());
                 }
                 _ => {}
@@ -329,8 +329,8 @@ impl Probe {
         }
     }
 
-    fn begin(&mut self, attempt: Attempt) {
-        let Attempt { rate, time, kind } = attempt;
+    fn begin(&mut self, attempt: StepAttempt) {
+        let StepAttempt { rate, time, kind } = attempt;
         let load = Load::new(rate, self.pacer.payload());
         self.trials.begin(Step::new(load, self.elapsed(), time, kind));
         self.pacer.set_rate(rate, self.now);

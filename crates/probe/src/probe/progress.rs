@@ -4,7 +4,7 @@ use punctual_units::Bitrate;
 
 /// The state of a probe, for people who watch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct ProbeProgress {
     /// Time since the beginning.
     pub elapsed: Duration,
     /// The present stage.

@@ -7,7 +7,7 @@ use punctual_units::Bitrate;
 use super::recommended;
 use super::trials::Trials;
 use crate::config::{LEAST_RATE, ProbeConfig};
-use crate::measurement::{Congestion, Limit, StepKind, Verdict};
+use crate::measurement::{Congestion, Limit, RateVerdict, StepKind};
 use crate::step::{Step, scaled};
 
 /// The plan of a probe: a ramp upwards, or downwards if the first rate was too much, and then the
@@ -28,7 +28,7 @@ enum Stage {
 
 /// A step to be tried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Attempt {
+pub(super) struct StepAttempt {
     pub(super) rate: Bitrate,
     pub(super) time: Duration,
     pub(super) kind: StepKind,
@@ -55,7 +55,7 @@ impl Schedule {
     }
 
     /// The first step.
-    pub(super) fn first(&self) -> Attempt {
+    pub(super) fn first(&self) -> StepAttempt {
         self.ramp(self.config.start())
     }
 
@@ -65,7 +65,7 @@ impl Schedule {
         &self,
         rate: Bitrate,
         elapsed: Duration,
-    ) -> Result<Attempt, Option<Limit>> {
+    ) -> Result<StepAttempt, Option<Limit>> {
         let next = Bitrate::from_bits_per_sec(
             rate.as_bits_per_sec() + self.config.step().as_bits_per_sec(),
         );
@@ -84,7 +84,7 @@ impl Schedule {
     /// while a queue empties.
     pub(super) fn pause(&self, step: Option<&Step>, rtt: Duration) -> Duration {
         let queue = match step.map(Step::verdict) {
-            Some(Verdict::Congested(Congestion::Queue { delay })) => delay * 2,
+            Some(RateVerdict::Congested(Congestion::Queue { delay })) => delay * 2,
             _ => Duration::ZERO,
         };
         self.config.connection_latency()
@@ -94,7 +94,11 @@ impl Schedule {
     }
 
     /// The step after a pause, when every step before has its verdict; `None` to end the probe.
-    pub(super) fn after_pause(&mut self, trials: &Trials, elapsed: Duration) -> Option<Attempt> {
+    pub(super) fn after_pause(
+        &mut self,
+        trials: &Trials,
+        elapsed: Duration,
+    ) -> Option<StepAttempt> {
         match (self.stage, trials.usable()) {
             (Stage::Sustained, None) => None,
             (Stage::Up | Stage::Down, None) => self.lower(trials, elapsed),
@@ -103,7 +107,7 @@ impl Schedule {
     }
 
     /// Half the lowest rate so far: none was usable.
-    fn lower(&mut self, trials: &Trials, elapsed: Duration) -> Option<Attempt> {
+    fn lower(&mut self, trials: &Trials, elapsed: Duration) -> Option<StepAttempt> {
         let half = scaled(trials.lowest_rate().unwrap_or_default(), 0.5);
         if half < LEAST_RATE || self.left(elapsed) < self.config.step_time() {
             return None;
@@ -113,7 +117,12 @@ impl Schedule {
     }
 
     /// The rate that is going to be recommended, for a while.
-    fn sustained(&mut self, trials: &Trials, rate: Bitrate, elapsed: Duration) -> Option<Attempt> {
+    fn sustained(
+        &mut self,
+        trials: &Trials,
+        rate: Bitrate,
+        elapsed: Duration,
+    ) -> Option<StepAttempt> {
         let wanted = self.config.sustained_time();
         let again = match self.stage {
             Stage::Up | Stage::Down => true,
@@ -130,11 +139,11 @@ impl Schedule {
         }
         self.stage = Stage::Sustained;
         self.sustained_steps += 1;
-        Some(Attempt { rate, time, kind: StepKind::Sustained })
+        Some(StepAttempt { rate, time, kind: StepKind::Sustained })
     }
 
-    fn ramp(&self, rate: Bitrate) -> Attempt {
-        Attempt { rate, time: self.config.step_time(), kind: StepKind::Ramp }
+    fn ramp(&self, rate: Bitrate) -> StepAttempt {
+        StepAttempt { rate, time: self.config.step_time(), kind: StepKind::Ramp }
     }
 
     fn left(&self, elapsed: Duration) -> Duration {

@@ -6,7 +6,7 @@ use punctual_units::Bitrate;
 
 use super::recommended;
 use crate::history;
-use crate::measurement::{Limit, StepKind, StepResult, Verdict};
+use crate::measurement::{Limit, RateVerdict, StepKind, StepResult};
 use crate::report::Totals;
 use crate::step::{Baseline, Sample, SenderTotals, Step, float};
 use crate::summary;
@@ -115,7 +115,9 @@ impl Trials {
 
     /// The number of sustained steps that the link carried.
     pub(super) fn sustained_clear(&self) -> usize {
-        self.of_kind(StepKind::Sustained).filter(|step| step.verdict() == Verdict::Clear).count()
+        self.of_kind(StepKind::Sustained)
+            .filter(|step| step.verdict() == RateVerdict::Clear)
+            .count()
     }
 
     /// The highest rate that was carried whenever it was sustained.
@@ -168,23 +170,23 @@ impl Trials {
             }
             match verdict {
                 // A limit that only time had set gives way.
-                Verdict::Congested(sign)
+                RateVerdict::Congested(sign)
                     if !matches!(self.limit, Some(Limit::Congested { .. })) =>
                 {
                     self.limit = Some(Limit::Congested { at, sign });
                 }
-                Verdict::Clear => {
+                RateVerdict::Clear => {
                     self.usable = Some(self.usable.map_or(at, |usable| usable.max(at)));
                     self.rebase();
                 }
-                Verdict::Congested(_) | Verdict::Unfinished => {}
+                RateVerdict::Congested(_) | RateVerdict::Unfinished => {}
             }
         }
     }
 
     /// Computes the baseline from the clear steps.
     fn rebase(&mut self) {
-        let clear = || self.steps.iter().filter(|step| step.verdict() == Verdict::Clear);
+        let clear = || self.steps.iter().filter(|step| step.verdict() == RateVerdict::Clear);
         let lost: u64 = clear().map(|step| step.counts().lost()).sum();
         let received: u64 = clear().map(|step| step.counts().received).sum();
         let delay = clear().filter_map(Step::delay).min();
@@ -200,7 +202,7 @@ impl Trials {
 fn highest_below_failure<'a>(steps: impl Iterator<Item = &'a Step> + Clone) -> Option<Bitrate> {
     let too_much = steps.clone().filter(|step| step.is_congested()).map(Step::rate).min();
     steps
-        .filter(|step| step.verdict() == Verdict::Clear)
+        .filter(|step| step.verdict() == RateVerdict::Clear)
         .map(Step::rate)
         .filter(|&rate| too_much.is_none_or(|too_much| rate < too_much))
         .max()

@@ -12,7 +12,7 @@ use punctual_units::Bitrate;
 
 use crate::events::LossEvents;
 use crate::history::Second;
-use crate::measurement::{Congestion, StepKind, StepResult, Verdict};
+use crate::measurement::{Congestion, RateVerdict, StepKind, StepResult};
 use crate::report::Totals;
 
 pub(crate) use load::{Load, scaled};
@@ -75,7 +75,7 @@ pub(crate) struct Step {
     receiver: Option<(Totals, Totals)>,
     /// This end's totals at the beginning and at the last look.
     sender: Option<(SenderTotals, SenderTotals)>,
-    verdict: Verdict,
+    verdict: RateVerdict,
 }
 
 impl SenderTotals {
@@ -107,7 +107,7 @@ impl Step {
             seconds: Seconds::new(load, from, planned),
             receiver: None,
             sender: None,
-            verdict: Verdict::Unfinished,
+            verdict: RateVerdict::Unfinished,
         }
     }
 
@@ -140,12 +140,12 @@ impl Step {
     }
 
     /// Whether the link carried the rate, as far as it is known.
-    pub(crate) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> RateVerdict {
         self.verdict
     }
 
     pub(crate) fn is_congested(&self) -> bool {
-        matches!(self.verdict, Verdict::Congested(_))
+        matches!(self.verdict, RateVerdict::Congested(_))
     }
 
     /// The time from the beginning to the last sample.
@@ -248,11 +248,11 @@ impl Step {
 
     /// A sign that the link cannot carry this rate, as soon as it is certain; told once.
     pub(crate) fn congested_early(&mut self) -> Option<Congestion> {
-        if self.verdict != Verdict::Unfinished || !self.seconds.are_congested() {
+        if self.verdict != RateVerdict::Unfinished || !self.seconds.are_congested() {
             return None;
         }
         let sign = self.seconds.main_trouble()?;
-        self.verdict = Verdict::Congested(sign);
+        self.verdict = RateVerdict::Congested(sign);
         Some(sign)
     }
 
@@ -260,19 +260,19 @@ impl Step {
     pub(crate) fn conclude(&mut self, base: Option<&Baseline>) {
         let rtts = &self.rtts;
         self.losses.finish(|| median(rtts).unwrap_or(0));
-        if self.verdict != Verdict::Unfinished {
+        if self.verdict != RateVerdict::Unfinished {
             return;
         }
         self.seconds.finish(self.last, || median(rtts), base);
         self.verdict = match self.seconds.main_trouble() {
             Some(sign) if self.seconds.troubled() * 2 >= self.seconds.judged().len() => {
-                Verdict::Congested(sign)
+                RateVerdict::Congested(sign)
             }
             _ if self.counts.received == 0 && self.watched() > self.seconds.length() => {
-                Verdict::Congested(Congestion::Throughput { delivered: Bitrate::ZERO })
+                RateVerdict::Congested(Congestion::Throughput { delivered: Bitrate::ZERO })
             }
-            _ if self.watched() < self.planned.mul_f64(LEAST_WATCHED) => Verdict::Unfinished,
-            _ => Verdict::Clear,
+            _ if self.watched() < self.planned.mul_f64(LEAST_WATCHED) => RateVerdict::Unfinished,
+            _ => RateVerdict::Clear,
         };
     }
 }
@@ -315,14 +315,14 @@ mod tests {
 
     #[test]
     fn a_rate_is_carried_if_it_was_watched_for_long_enough() {
-        assert_eq!(watched(MS(5_900), 10).verdict(), Verdict::Unfinished);
-        assert_eq!(watched(MS(6_000), 10).verdict(), Verdict::Clear);
+        assert_eq!(watched(MS(5_900), 10).verdict(), RateVerdict::Unfinished);
+        assert_eq!(watched(MS(6_000), 10).verdict(), RateVerdict::Clear);
     }
 
     #[test]
     fn a_link_that_carries_half_of_a_rate_is_congested() {
         let half = watched(MS(10_000), 5);
-        let Verdict::Congested(Congestion::Throughput { delivered }) = half.verdict() else {
+        let RateVerdict::Congested(Congestion::Throughput { delivered }) = half.verdict() else {
             panic!("{:?}", half.verdict());
         };
         assert!((390..=410).contains(&(delivered.as_bits_per_sec() / 1_000)), "{delivered}");
@@ -332,7 +332,7 @@ mod tests {
     fn a_link_through_which_nothing_comes_is_congested() {
         let verdict = watched(MS(3_000), 0).verdict();
         let delivered = Bitrate::ZERO;
-        assert_eq!(verdict, Verdict::Congested(Congestion::Throughput { delivered }));
+        assert_eq!(verdict, RateVerdict::Congested(Congestion::Throughput { delivered }));
     }
 
     #[test]

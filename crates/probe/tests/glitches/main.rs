@@ -7,7 +7,7 @@ mod setting;
 
 use std::time::Duration;
 
-use punctual_probe::model::glitch::{Effort, Wanted};
+use punctual_probe::model::glitch::{Effort, WantedTime};
 
 use setting::Setting;
 
@@ -23,7 +23,7 @@ const USUAL: Setting = Setting {
     buffer: Duration::from_millis(130),
     usual: ONCE,
     last: ONCE,
-    wanted: Wanted::ByPacket,
+    wanted: WantedTime::ByPacket,
     chunks: 2_000,
 };
 
@@ -76,7 +76,7 @@ fn long_bursts_glitch_no_more_often_than_the_model_says_and_a_third_of_it() {
 
 #[test]
 fn chunks_that_are_wanted_as_a_whole_glitch_as_the_model_says() {
-    let whole = Setting { wanted: Wanted::ByChunk, ..USUAL };
+    let whole = Setting { wanted: WantedTime::ByChunk, ..USUAL };
     whole.agrees(0.95);
     whole.with_buffer(70).with_loss(0.02, 0.02).agrees(0.95);
     Setting { burst: 5.0, ..whole }.with_loss(0.1, 0.05).agrees(0.7);

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use punctual_netem::{Link, LinkConfig, Loss, Packet};
-use punctual_probe::model::glitch::{Effort, Wanted};
+use punctual_probe::model::glitch::{Effort, WantedTime};
 use punctual_units::Instant;
 
 use crate::setting::{PACKET, PACKETS_IN_CHUNK, RTT, Setting};
@@ -222,8 +222,8 @@ impl<'a> Stream<'a> {
     /// The time at which the player wants a packet.
     fn wanted(&self, packet: u64) -> Instant {
         let last = match self.setting.wanted {
-            Wanted::ByPacket => packet,
-            Wanted::ByChunk => (packet / PACKETS_IN_CHUNK + 1) * PACKETS_IN_CHUNK - 1,
+            WantedTime::ByPacket => packet,
+            WantedTime::ByChunk => (packet / PACKETS_IN_CHUNK + 1) * PACKETS_IN_CHUNK - 1,
         };
         let at = PACKET * u32::try_from(last).expect("few packets") + RTT / 2;
         Instant::ORIGIN + at + self.setting.buffer

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use punctual_probe::model::Path;
-use punctual_probe::model::glitch::{Effort, Outcome, Playout, Recovery, RoundTiming, Wanted};
+use punctual_probe::model::PathFigures;
+use punctual_probe::model::glitch::{
+    Effort, Outcome, Playout, RecoveryEffort, RoundTiming, WantedTime,
+};
 use punctual_units::Bitrate;
 
 use crate::recovered::{Found, recovered};
@@ -18,7 +20,7 @@ pub(crate) struct Setting {
     pub(crate) buffer: Duration,
     pub(crate) usual: Effort,
     pub(crate) last: Effort,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: WantedTime,
     /// Readchunks that are streamed.
     pub(crate) chunks: u32,
 }
@@ -65,14 +67,15 @@ impl Setting {
 
     /// The model's outcome.
     fn told(&self) -> Outcome {
-        let recovery = Recovery::once().with_usual(self.usual).with_last(self.last);
+        let recovery = RecoveryEffort::once().with_usual(self.usual).with_last(self.last);
         let playout = Playout::new(self.path(), self.buffer, recovery).expect("a playout");
         let chunk = PACKET * u32::try_from(PACKETS_IN_CHUNK).expect("it fits");
         playout.with_readchunk(chunk, self.wanted).expect("a readchunk").outcome()
     }
 
-    fn path(&self) -> Path {
-        let path = Path::new(RTT, Duration::ZERO, Bitrate::from_mbps(8), 1_000).expect("a path");
+    fn path(&self) -> PathFigures {
+        let path =
+            PathFigures::new(RTT, Duration::ZERO, Bitrate::from_mbps(8), 1_000).expect("a path");
         path.with_loss(self.loss, self.return_loss, self.burst).expect("a loss")
     }
 }

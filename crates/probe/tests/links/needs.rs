@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use punctual_netem::{Loss, PathProfile, presets};
-use punctual_probe::model::{Need, Path, needs};
+use punctual_probe::model::{Need, PathFigures, needs};
 use punctual_proto::{Config, RetransmitAlgorithm};
 use punctual_units::Bitrate;
 
@@ -45,7 +45,7 @@ impl Known {
 
     fn needs(&self) -> Vec<Need> {
         let rtt = Duration::from_millis(self.rtt);
-        let path = Path::new(rtt, Duration::ZERO, RATE, PAYLOAD).expect("a path");
+        let path = PathFigures::new(rtt, Duration::ZERO, RATE, PAYLOAD).expect("a path");
         let path = path.with_loss(self.loss, self.loss, self.burst).expect("a loss");
         needs(&path, self.target, self.ceiling, LONGEST).deadline
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_netem::{Link, PathProfile};
-use punctual_probe::{Measurement, Peer, Probe, ProbeConfig, Reporter};
+use punctual_probe::{Measurement, Probe, ProbeConfig, ProbePeer, Reporter};
 use punctual_proto::{
     Config, ConnectionId, Endpoint, EndpointConfig, Event, RetransmitAlgorithm, SendOptions,
 };
@@ -102,7 +102,7 @@ pub(crate) fn probe(
     path: &PathProfile,
     seed: u64,
     config: &ProbeConfig,
-    listener: Peer,
+    listener: ProbePeer,
 ) -> Measurement {
     let latency = Config::default().with_latency(Duration::from_millis(500)).expect("in range");
     let latency = latency.with_retransmit_algorithm(RetransmitAlgorithm::Efficient);
@@ -129,7 +129,7 @@ pub(crate) fn probe(
         if brain.is_none() && there.connected {
             brain = Some(Probe::new(config.clone(), now));
         }
-        if reporter.is_none() && back.connected && listener == Peer::Punctual {
+        if reporter.is_none() && back.connected && listener == ProbePeer::Punctual {
             reporter = Some(Reporter::new(now));
         }
         if let Some(brain) = &mut brain {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{
-    BothEnds, Constraints, Expected, Measurement, OtherPrograms, Peer, ProbeConfig, Recommendation,
-    StepKind, StepResult, Verdict, document, recommend,
+    BothEnds, Constraints, Expected, Measurement, OtherPrograms, ProbeConfig, ProbePeer,
+    RateVerdict, Recommendation, StepKind, StepResult, document, recommend,
 };
 use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
@@ -99,7 +99,7 @@ fn probe_and_stream(
     probed: &PathProfile,
     streamed: &PathProfile,
 ) -> (Outcome, Option<Outcome>) {
-    let measurement = probe(probed, 1, &ProbeConfig::default(), Peer::Punctual);
+    let measurement = probe(probed, 1, &ProbeConfig::default(), ProbePeer::Punctual);
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let any = stream(name, streamed, &measurement, &it, (options(&it), it.expected));
     let punctual = it.both_ends.map(|both_ends| {
@@ -228,7 +228,7 @@ fn punctual_peers_are_advised_less_latency_than_other_programs() {
     // fifth: in some courses it forbids the lower latency.
     let advised = (1..=5).filter_map(|seed| {
         let path = lab(&Loss::Random(0.05));
-        let measurement = probe(&path, seed, &ProbeConfig::default(), Peer::Punctual);
+        let measurement = probe(&path, seed, &ProbeConfig::default(), ProbePeer::Punctual);
         let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
         Some((it.both_ends?, it, measurement))
     });
@@ -267,7 +267,7 @@ fn two_punctual_ends_reach_the_target_at_any_rate() {
         let mut path = lab(&Loss::Random(loss));
         path.up.config.delay = MS(rtt) / 2;
         path.down.config.delay = MS(rtt) / 2;
-        let measurement = probe(&path, 2, &ProbeConfig::default(), Peer::Punctual);
+        let measurement = probe(&path, 2, &ProbeConfig::default(), ProbePeer::Punctual);
         let constraints =
             Constraints { target, rate: Some(Bitrate::from_mbps(rate)), ..Constraints::default() };
         let it = recommend(&measurement, &constraints).expect("enough was measured");
@@ -295,7 +295,7 @@ fn the_promise_holds_with_1_percent_of_loss_in_bursts() {
 #[test]
 fn a_link_without_a_steady_rate_is_reported_in_words_and_json() {
     let path = presets::find("handover").expect("a preset").path(2);
-    let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
+    let measurement = probe(&path, 1, &ProbeConfig::default(), ProbePeer::Punctual);
     assert_eq!(measurement.rates.sustained, None, "{:?}", measurement.rates.steps);
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let said = it.warnings.iter().any(|text| text.contains("no steady rate was found"));
@@ -309,7 +309,7 @@ fn a_link_without_a_steady_rate_is_reported_in_words_and_json() {
 #[test]
 fn the_promise_holds_without_reports_of_the_listener() {
     let path = lab(&Loss::Random(0.01));
-    let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Other);
+    let measurement = probe(&path, 1, &ProbeConfig::default(), ProbePeer::Other);
     assert!(!measurement.changes, "{:?}", measurement.rates.steps);
     let rtt = measurement.delay.rtt.expect("round trips");
     assert!(rtt.max < MS(30), "the initial RTT of a connection does not count: {rtt:?}");
@@ -360,7 +360,7 @@ fn the_promise_holds_on_a_mobile_link() {
 fn deadline_aware_retransmission_is_advised_on_mobile_links() {
     for course in 1..=4 {
         let path = presets::find("mobile").expect("a preset").path(course);
-        let measurement = probe(&path, course, &ProbeConfig::default(), Peer::Punctual);
+        let measurement = probe(&path, course, &ProbeConfig::default(), ProbePeer::Punctual);
         let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
         let (latency, both_ends) = (it.latency, it.both_ends.expect("something better"));
         assert!(both_ends.need.latency <= latency, "{course}: {both_ends:?}, {latency:?}");
@@ -370,8 +370,10 @@ fn deadline_aware_retransmission_is_advised_on_mobile_links() {
 
 #[test]
 fn a_stationary_4g_link_carries_the_rate_of_the_article() {
-    let measurement = probe(&preset("4g-stationary"), 1, &ProbeConfig::default(), Peer::Punctual);
-    let clear = |step: &&StepResult| step.kind == StepKind::Ramp && step.verdict == Verdict::Clear;
+    let measurement =
+        probe(&preset("4g-stationary"), 1, &ProbeConfig::default(), ProbePeer::Punctual);
+    let clear =
+        |step: &&StepResult| step.kind == StepKind::Ramp && step.verdict == RateVerdict::Clear;
     let carried = measurement.rates.steps.iter().filter(clear).map(|step| step.rate).max();
     assert_eq!(carried, Some(Bitrate::from_mbps(10)), "{:?}", measurement.rates.steps);
     for it in promise_over_courses("4g-stationary") {

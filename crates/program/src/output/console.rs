@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use super::patient::Patient;
 use super::queue::{Kind, Piece};
-use super::writer::Place;
+use super::writer::WritePlace;
 use crate::log;
 use crate::same_file::is_same;
 
@@ -29,7 +29,7 @@ impl Messages {
     }
 }
 
-impl Place for Messages {
+impl WritePlace for Messages {
     fn write(&mut self, piece: &Piece, left_out: u64) -> io::Result<()> {
         if left_out > 0 {
             self.tell(left_out)?;
@@ -71,7 +71,7 @@ impl Place for Messages {
 /// Standard error without a descriptor of its own, for a process that has none left.
 pub(super) struct Borrowed;
 
-impl Place for Borrowed {
+impl WritePlace for Borrowed {
     fn write(&mut self, piece: &Piece, _: u64) -> io::Result<()> {
         io::stderr().write_all(&piece.text)
     }
@@ -93,7 +93,7 @@ impl Output {
     }
 }
 
-impl Place for Output {
+impl WritePlace for Output {
     fn write(&mut self, piece: &Piece, left_out: u64) -> io::Result<()> {
         self.0.put(&piece.text)?;
         if left_out > 0 {

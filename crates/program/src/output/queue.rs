@@ -24,7 +24,7 @@ pub(super) enum Kind {
 /// The texts that wait to be written to one place. Those of streams have limited room and are left
 /// out without it; the results of a command are never left out.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct TextQueue {
     pieces: VecDeque<Piece>,
     /// The bytes of messages and rows in `pieces`.
     bytes: usize,
@@ -64,7 +64,7 @@ pub(super) enum Job {
     Show(String),
 }
 
-impl Queue {
+impl TextQueue {
     /// Adds a piece. Messages and rows are left out without room, and then further ones too until
     /// all that wait are written; a result always has room. Returns whether the piece is the first
     /// that is left out.
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn pieces_are_left_out_without_room_and_told_where_they_are_missing() {
-        let mut queue = Queue::default();
+        let mut queue = TextQueue::default();
         assert!(!queue.add(piece(ROOM)));
         assert!(queue.add(piece(1)), "the first");
         assert!(!queue.add(piece(1)), "the second");
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn pieces_that_could_not_be_written_are_told_with_the_next_one() {
-        let mut queue = Queue::default();
+        let mut queue = TextQueue::default();
         for is_first in [true, false, false] {
             queue.add(piece(1));
             assert!(matches!(queue.take(), Some(Job::Write(..))));
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn results_are_never_left_out() {
-        let mut queue = Queue::default();
+        let mut queue = TextQueue::default();
         queue.add(piece(ROOM));
         queue.add(piece(1));
         (0..10).for_each(|_| assert!(!queue.add(result(ROOM))));
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_stalled_message_keeps_nobody_waiting_for_results() {
-        let mut queue = Queue::default();
+        let mut queue = TextQueue::default();
         queue.add(piece(1));
         queue.take();
         assert!(queue.has_no_results() && !queue.is_done());
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn after_a_result_that_cannot_be_written_the_others_are_given_up() {
-        let mut queue = Queue::default();
+        let mut queue = TextQueue::default();
         for _ in 0..3 {
             queue.add(result(1));
         }
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn of_live_lines_the_newest_is_shown_after_the_messages() {
-        let mut queue = Queue::default();
+        let mut queue = TextQueue::default();
         queue.show("old".into());
         queue.show("new".into());
         queue.add(piece(1));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::patient::Patient;
 use super::queue::Piece;
 use super::rows::Columns;
-use super::writer::Place;
+use super::writer::WritePlace;
 use super::{tell_rows_again, tell_rows_fail};
 use crate::exit::Failure;
 use crate::same_file::is_same;
@@ -141,7 +141,7 @@ impl RowFile {
     }
 }
 
-impl Place for RowFile {
+impl WritePlace for RowFile {
     fn write(&mut self, row: &Piece, left_out: u64) -> io::Result<()> {
         let written = self.ready()?.put(&row.text);
         if let Err(error) = written {

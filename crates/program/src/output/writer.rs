@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::queue::{Job, Kind, Piece, Queue};
+use super::queue::{Job, Kind, Piece, TextQueue};
 
 /// A place that is written to. Its methods may block, and are called by the writer's thread alone.
-pub(super) trait Place: Send + 'static {
+pub(super) trait WritePlace: Send + 'static {
     /// Writes a piece, before which `left_out` pieces were left out.
     fn write(&mut self, piece: &Piece, left_out: u64) -> io::Result<()>;
 
@@ -34,14 +34,14 @@ pub(super) struct Writer(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<TextQueue>,
     /// There is work, or some of it is done.
     changed: Condvar,
 }
 
 impl Writer {
     /// Starts the thread. Without one, because the system gives none, everything is left out.
-    pub(super) fn start(place: impl Place) -> Self {
+    pub(super) fn start(place: impl WritePlace) -> Self {
         let writer = Self(Arc::default());
         let shared = Arc::clone(&writer.0);
         let started =
@@ -72,7 +72,7 @@ impl Writer {
 
     /// Opens the place anew.
     pub(super) fn reopen(&self) {
-        self.change(Queue::reopen);
+        self.change(TextQueue::reopen);
     }
 
     /// The reason for which a result could not be written, once.
@@ -87,15 +87,15 @@ impl Writer {
 
     /// Waits until everything is written, but not beyond the instant that `limit` gives.
     pub(super) fn wait_until_done(&self, limit: impl Fn() -> Option<Instant>) {
-        self.wait(Queue::is_done, limit);
+        self.wait(TextQueue::is_done, limit);
     }
 
     /// Waits until all results are written, but not beyond the instant that `limit` gives.
     pub(super) fn wait_for_results(&self, limit: impl Fn() -> Option<Instant>) {
-        self.wait(Queue::has_no_results, limit);
+        self.wait(TextQueue::has_no_results, limit);
     }
 
-    fn wait(&self, is_over: impl Fn(&Queue) -> bool, limit: impl Fn() -> Option<Instant>) {
+    fn wait(&self, is_over: impl Fn(&TextQueue) -> bool, limit: impl Fn() -> Option<Instant>) {
         let mut queue = self.0.lock();
         while !is_over(&queue) && limit().is_none_or(|limit| Instant::now() < limit) {
             let waited = self.0.changed.wait_timeout(queue, LOOK);
@@ -103,7 +103,7 @@ impl Writer {
         }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Queue) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut TextQueue) -> T) -> T {
         let changed = change(&mut self.0.lock());
         self.0.changed.notify_all();
         changed
@@ -111,7 +111,7 @@ impl Writer {
 }
 
 impl Shared {
-    fn work(&self, mut place: impl Place) {
+    fn work(&self, mut place: impl WritePlace) {
         loop {
             match self.next() {
                 Job::Reopen => place.reopen(),
@@ -131,7 +131,7 @@ impl Shared {
         }
     }
 
-    fn fail(&self, place: &mut impl Place, error: &io::Error, count: u64) {
+    fn fail(&self, place: &mut impl WritePlace, error: &io::Error, count: u64) {
         if self.lock().failed(count) {
             place.failed(error);
         }
@@ -150,7 +150,7 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, TextQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
 use super::loss_epoch::LossEpoch;
-use super::progress::Progress;
+use super::progress::AckedRate;
 use crate::chance::Chance;
 use crate::config::{Config, MaxBandwidth};
 use crate::policy::congestion::{CongestionControl, PathState};
@@ -46,7 +46,7 @@ pub(crate) struct FileControl {
     last_change: Option<Instant>,
     /// The recent ratio of losses to acknowledged packets.
     recent_loss: WindowedRatio,
-    progress: Progress,
+    progress: AckedRate,
     /// Whether a loss was reported since the last change of the rate.
     loss: bool,
     /// The period at the last tolerated loss, or at the beginning of the last epoch, microseconds.
@@ -76,7 +76,7 @@ impl FileControl {
             acknowledged: 0,
             last_change: None,
             recent_loss: WindowedRatio::over(LOSS_SAMPLE, LOSS_SAMPLE),
-            progress: Progress::default(),
+            progress: AckedRate::default(),
             loss: false,
             last_decrease_period: 1.0,
             epoch: LossEpoch::new(isn, chance),

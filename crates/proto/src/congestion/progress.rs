@@ -12,14 +12,14 @@ const ROUND_TRIPS: u32 = 3;
 /// The rate at which packets are acknowledged, which is the rate at which they arrive at the peer.
 /// (libsrt's receivers report the rate within a burst instead.)
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct AckedRate {
     since: Option<Instant>,
     packets: u64,
     /// The rates of the last two periods, packets per second.
     rates: [f64; 2],
 }
 
-impl Progress {
+impl AckedRate {
     /// An ACK acknowledged `packets` packets.
     pub(super) fn acknowledged(&mut self, now: Instant, packets: u32, round_trip: Duration) {
         let Some(since) = self.since else {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_the_same_for_steady_acks_and_for_acks_in_bursts() {
-        let mut progress = Progress::default();
+        let mut progress = AckedRate::default();
         assert_eq!(progress.rate(), 0.0);
         let round_trip = Duration::from_millis(20);
         // 4,000 packets per second; sometimes none are acknowledged for 30 ms, and then all at
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_period_counts_after_a_round_trip_and_10_ms() {
-        let mut progress = Progress::default();
+        let mut progress = AckedRate::default();
         let at = |millis: u64| Instant::from_millis(1_000 + millis);
         for millis in 0..5 {
             progress.acknowledged(at(millis * 4), 40, Duration::from_millis(20));

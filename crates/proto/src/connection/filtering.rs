@@ -26,7 +26,7 @@ pub(super) struct Filtering {
 
 /// A data packet as it arrived.
 #[derive(Debug)]
-pub(super) struct Arrival<'a> {
+pub(super) struct ArrivedPacket<'a> {
     pub(super) now: Instant,
     /// When the packet before it arrived from the peer.
     pub(super) previous: Instant,
@@ -77,10 +77,10 @@ impl Filtering {
         &mut self,
         receiver: &mut ReceiveHalf,
         crypt: Option<&Crypt>,
-        arrival: Arrival<'_>,
+        arrival: ArrivedPacket<'_>,
         rtt: Rtt,
     ) -> bool {
-        let Arrival { now, previous, header, payload } = arrival;
+        let ArrivedPacket { now, previous, header, payload } = arrival;
         let findings = &mut self.findings;
         // A packet with a number far ahead may be forged: the filter gets it when the receiving
         // half believes the number.

@@ -21,7 +21,7 @@ const KEPT: usize = 64;
 /// A connection whose handshake is under way: when requests go out, and early data packets.
 #[derive(Debug)]
 pub(super) struct Handshaking {
-    role: Role,
+    role: HandshakeRole,
     is_request_due: bool,
     /// When the next repetition is due.
     next_request: Instant,
@@ -33,7 +33,7 @@ pub(super) struct Handshaking {
 
 /// The role of this end.
 #[derive(Debug)]
-pub(super) enum Role {
+pub(super) enum HandshakeRole {
     /// Calls a listener.
     Caller(Caller),
     /// Meets an end that calls this one.
@@ -42,11 +42,11 @@ pub(super) enum Role {
 
 impl Handshaking {
     /// A handshake that begins at `now`.
-    pub(super) fn new(now: Instant, role: Role, config: &Config) -> Self {
+    pub(super) fn new(now: Instant, role: HandshakeRole, config: &Config) -> Self {
         let repetition = match role {
-            Role::Caller(_) => Repetition::EARLY,
+            HandshakeRole::Caller(_) => Repetition::EARLY,
             // The other end may come much later.
-            Role::Rendezvous(_) => Repetition::STEADY,
+            HandshakeRole::Rendezvous(_) => Repetition::STEADY,
         };
         Self {
             is_request_due: true,
@@ -83,7 +83,7 @@ impl Handshaking {
 
     /// Whether this is a rendezvous.
     pub(super) const fn is_rendezvous(&self) -> bool {
-        matches!(self.role, Role::Rendezvous(_))
+        matches!(self.role, HandshakeRole::Rendezvous(_))
     }
 
     /// Whether the request is to be sent now.
@@ -102,8 +102,10 @@ impl Handshaking {
             return None;
         }
         Some(match &mut self.role {
-            Role::Caller(caller) => (caller.request(now, config, path), SocketId::LISTENER),
-            Role::Rendezvous(rendezvous) => rendezvous.request(config, path),
+            HandshakeRole::Caller(caller) => {
+                (caller.request(now, config, path), SocketId::LISTENER)
+            }
+            HandshakeRole::Rendezvous(rendezvous) => rendezvous.request(config, path),
         })
     }
 
@@ -135,8 +137,8 @@ impl Handshaking {
         path: &Path,
     ) -> Step {
         match &mut self.role {
-            Role::Caller(caller) => caller.handle(now, timestamp, handshake, config, path),
-            Role::Rendezvous(rendezvous) => {
+            HandshakeRole::Caller(caller) => caller.handle(now, timestamp, handshake, config, path),
+            HandshakeRole::Rendezvous(rendezvous) => {
                 rendezvous.handle_handshake(handshake, dest);
                 rendezvous.handle(now, timestamp, handshake, config, path)
             }
@@ -146,16 +148,20 @@ impl Handshaking {
     /// Takes in another packet, which a peer sends only over an established connection.
     pub(super) fn handle_traffic(&mut self, config: &Config, path: &Path) -> Step {
         match &mut self.role {
-            Role::Caller(_) => Step::Ignore,
-            Role::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, path),
+            HandshakeRole::Caller(_) => Step::Ignore,
+            HandshakeRole::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, path),
         }
     }
 
     /// Ends the handshake because this end gives it up.
     pub(super) fn give_up(&self, reason: CloseReason, config: &Config, path: &Path) -> Failed {
         match &self.role {
-            Role::Caller(caller) => Failed::given_up(reason, None, caller.withdrawal(config, path)),
-            Role::Rendezvous(rendezvous) => Failed::new(reason, rendezvous.half_open_peer()),
+            HandshakeRole::Caller(caller) => {
+                Failed::given_up(reason, None, caller.withdrawal(config, path))
+            }
+            HandshakeRole::Rendezvous(rendezvous) => {
+                Failed::new(reason, rendezvous.half_open_peer())
+            }
         }
     }
 
@@ -172,7 +178,7 @@ impl Handshaking {
     }
 }
 
-impl Role {
+impl HandshakeRole {
     /// The time after which this end gives up.
     fn timeout(&self, config: &Config) -> Duration {
         match self {
@@ -209,7 +215,7 @@ mod tests {
 
     fn call(config: &Config) -> Handshaking {
         let caller = Caller::new(SOCKET, SeqNo::new(1), Chance::new([0; 32]));
-        Handshaking::new(at(0), Role::Caller(caller), config)
+        Handshaking::new(at(0), HandshakeRole::Caller(caller), config)
     }
 
     #[test]

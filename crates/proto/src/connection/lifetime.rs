@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::timer::{Timer, TimerTable};
+use super::timer::{ConnectionTimer, TimerTable};
 use crate::error::CloseReason;
 
 /// A keepalive is sent when nothing else was for this time (draft section 3.2.3).
@@ -168,17 +168,17 @@ impl Lifetime {
         now: Instant,
         idle_timeout: Duration,
     ) -> Result<Option<bool>, CloseReason> {
-        if timers.fired(Timer::Idle, now) {
-            timers.set(Timer::Idle, self.idle_deadline(now, idle_timeout)?);
+        if timers.fired(ConnectionTimer::Idle, now) {
+            timers.set(ConnectionTimer::Idle, self.idle_deadline(now, idle_timeout)?);
         }
-        if !timers.fired(Timer::KeepAlive, now) {
+        if !timers.fired(ConnectionTimer::KeepAlive, now) {
             return Ok(None);
         }
         let (is_due, next) = self.keep_alive(now);
-        timers.set(Timer::KeepAlive, next);
+        timers.set(ConnectionTimer::KeepAlive, next);
         // A peer that was heard needs no wake-up of its own for the check of its silence.
         if let Ok(deadline) = self.idle_deadline(now, idle_timeout) {
-            timers.set(Timer::Idle, deadline);
+            timers.set(ConnectionTimer::Idle, deadline);
         }
         Ok(Some(is_due))
     }
@@ -285,13 +285,13 @@ mod tests {
     #[test]
     fn a_keepalive_puts_off_the_check_of_a_peer_that_was_heard() {
         let (mut lifetime, mut timers) = (Lifetime::new(at(0)), TimerTable::default());
-        timers.set(Timer::KeepAlive, at(1_000));
-        timers.set(Timer::Idle, at(5_000));
+        timers.set(ConnectionTimer::KeepAlive, at(1_000));
+        timers.set(ConnectionTimer::Idle, at(5_000));
         let idle = Duration::from_secs(5);
         assert_eq!(lifetime.handle_timers(&mut timers, at(999), idle), Ok(None));
         lifetime.note_received(at(900));
         assert_eq!(lifetime.handle_timers(&mut timers, at(1_000), idle), Ok(Some(true)));
-        let set = [Timer::KeepAlive, Timer::Idle].map(|timer| timers.at(timer));
+        let set = [ConnectionTimer::KeepAlive, ConnectionTimer::Idle].map(|timer| timers.at(timer));
         assert_eq!(set, [Some(at(2_000)), Some(at(5_900))]);
         let gone = lifetime.handle_timers(&mut timers, at(5_900), idle);
         assert_eq!(gone, Err(CloseReason::Idle(idle)));

@@ -36,11 +36,11 @@ use self::batch::Batch;
 pub(crate) use self::established::Occupant;
 use self::established::{Effect, Established};
 use self::failed::Failed;
-use self::handshaking::{Handshaking, Role};
+use self::handshaking::{HandshakeRole, Handshaking};
 pub(crate) use self::lifetime::SILENCE_OF_THE_DEAD;
 use self::output::Output;
 use self::path_updates::PathUpdates;
-pub(crate) use self::signals::Signals;
+pub(crate) use self::signals::ConnectionSignals;
 use self::state::State;
 use self::turn::{Turn, Unsettled};
 use crate::config::Config;
@@ -66,7 +66,7 @@ pub struct Connection {
     pub(crate) path: Path,
     pub(crate) socket_id: SocketId,
     /// The events for the application.
-    pub(crate) signals: Signals,
+    pub(crate) signals: ConnectionSignals,
     config: Config,
     /// The start of the connection or of its group, from which timestamps count.
     start: Instant,
@@ -74,7 +74,7 @@ pub struct Connection {
     /// The turn that the application has, or had last.
     turn: Turn,
     /// The group that the connection is a link of, if it is one.
-    link: Option<GroupLink>,
+    link: Option<GroupLinkState>,
     first_message: MsgNo,
     /// Packets that were invalid or came in the wrong state.
     ignored: u64,
@@ -84,7 +84,7 @@ pub struct Connection {
 
 /// The state that a link gets from its group.
 #[derive(Clone, Copy, Debug)]
-struct GroupLink {
+struct GroupLinkState {
     /// The group's correction for the peer's clock, nanoseconds.
     drift: i64,
     /// Whether the group gives each link other messages.
@@ -100,7 +100,7 @@ impl Connection {
         socket_id: SocketId,
         config: Config,
     ) -> Self {
-        Self::handshaking(now, path, Role::Caller(caller), socket_id, config)
+        Self::handshaking(now, path, HandshakeRole::Caller(caller), socket_id, config)
     }
 
     /// A rendezvous with `path` that begins now.
@@ -111,13 +111,13 @@ impl Connection {
         socket_id: SocketId,
         config: Config,
     ) -> Self {
-        Self::handshaking(now, path, Role::Rendezvous(rendezvous), socket_id, config)
+        Self::handshaking(now, path, HandshakeRole::Rendezvous(rendezvous), socket_id, config)
     }
 
     fn handshaking(
         now: Instant,
         path: Path,
-        role: Role,
+        role: HandshakeRole,
         socket_id: SocketId,
         config: Config,
     ) -> Self {
@@ -145,7 +145,7 @@ impl Connection {
         Self {
             path,
             socket_id,
-            signals: Signals::default(),
+            signals: ConnectionSignals::default(),
             config,
             start,
             state,
@@ -414,7 +414,7 @@ impl Connection {
     pub(crate) fn join_group(&mut self, membership: &Membership) {
         self.start = membership.start;
         let drift = membership.timebase.as_ref().map_or(0, |timebase| timebase.drift);
-        let link = GroupLink { drift, balances: membership.balances() };
+        let link = GroupLinkState { drift, balances: membership.balances() };
         self.link = Some(link);
         if let Some(live) = self.state.established() {
             link.apply_to(live);
@@ -730,7 +730,7 @@ impl Connection {
     }
 }
 
-impl GroupLink {
+impl GroupLinkState {
     fn apply_to(self, live: &mut Established) {
         live.link().share_drift(self.drift);
         if self.balances {

@@ -5,7 +5,7 @@ use crate::error::CloseReason;
 /// The changes since the endpoint last took them.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an event of its own")]
-pub(crate) struct Signals {
+pub(crate) struct ConnectionSignals {
     /// The connection is established.
     pub(crate) connected: bool,
     /// A message is due.
@@ -19,7 +19,7 @@ pub(crate) struct Signals {
     pub(crate) closed: Option<CloseReason>,
 }
 
-impl Signals {
+impl ConnectionSignals {
     pub(crate) const fn any(&self) -> bool {
         self.connected
             || self.readable

@@ -4,7 +4,7 @@ use punctual_units::Instant;
 
 /// The reason for which an established connection is woken up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Timer {
+pub(crate) enum ConnectionTimer {
     /// Send an ACK.
     Ack,
     /// Send NAKs again for packets that are still missing.
@@ -37,7 +37,7 @@ pub(crate) enum Timer {
 
 /// The reason to set timers again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Cause {
+pub(super) enum TimerCause {
     /// A data packet arrived, or an ACK, a NAK or a key message was written.
     Data,
     /// The timer of the next delivery fired.
@@ -56,7 +56,7 @@ pub(super) enum Cause {
     Other,
 }
 
-const COUNT: usize = Timer::Linger as usize + 1;
+const COUNT: usize = ConnectionTimer::Linger as usize + 1;
 
 /// The due time of each timer; `NEVER` for one that is stopped. Plain instants, because the least
 /// of them is computed after each packet.
@@ -73,15 +73,15 @@ impl Default for TimerTable {
 }
 
 impl TimerTable {
-    pub(crate) const fn set(&mut self, timer: Timer, at: Instant) {
+    pub(crate) const fn set(&mut self, timer: ConnectionTimer, at: Instant) {
         self.0[timer as usize] = at;
     }
 
-    pub(crate) const fn stop(&mut self, timer: Timer) {
+    pub(crate) const fn stop(&mut self, timer: ConnectionTimer) {
         self.0[timer as usize] = NEVER;
     }
 
-    pub(crate) const fn assign(&mut self, timer: Timer, at: Option<Instant>) {
+    pub(crate) const fn assign(&mut self, timer: ConnectionTimer, at: Option<Instant>) {
         self.0[timer as usize] = match at {
             Some(at) => at,
             None => NEVER,
@@ -89,13 +89,13 @@ impl TimerTable {
     }
 
     /// When the timer is due; `None` for one that is stopped.
-    pub(crate) fn at(&self, timer: Timer) -> Option<Instant> {
+    pub(crate) fn at(&self, timer: ConnectionTimer) -> Option<Instant> {
         Some(self.0[timer as usize]).filter(|&at| at != NEVER)
     }
 
     /// Whether the timer was due at `now`; if so it is stopped, and the log says at trace level
     /// which timer woke the connection up.
-    pub(crate) fn fired(&mut self, timer: Timer, now: Instant) -> bool {
+    pub(crate) fn fired(&mut self, timer: ConnectionTimer, now: Instant) -> bool {
         let at = self.0[timer as usize];
         let fired = at <= now && at != NEVER;
         if fired {
@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn a_timer_fires_once() {
         let mut table = TimerTable::default();
-        table.set(Timer::Linger, Instant::from_millis(5));
-        table.set(Timer::Ack, Instant::from_millis(3));
+        table.set(ConnectionTimer::Linger, Instant::from_millis(5));
+        table.set(ConnectionTimer::Ack, Instant::from_millis(3));
         assert_eq!(table.next(), Some(Instant::from_millis(3)));
-        assert!(!table.fired(Timer::Ack, Instant::from_millis(2)));
-        assert!(table.fired(Timer::Ack, Instant::from_millis(3)));
-        assert!(!table.fired(Timer::Ack, Instant::from_millis(4)));
+        assert!(!table.fired(ConnectionTimer::Ack, Instant::from_millis(2)));
+        assert!(table.fired(ConnectionTimer::Ack, Instant::from_millis(3)));
+        assert!(!table.fired(ConnectionTimer::Ack, Instant::from_millis(4)));
         assert_eq!(table.next(), Some(Instant::from_millis(5)));
     }
 }

@@ -32,14 +32,14 @@ impl Cover {
 
 /// The exclusive or of packets: of their key flags, lengths, timestamps and payloads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct PacketXor {
     key: u8,
     length: u16,
     timestamp: u32,
     payload: Vec<u8>,
 }
 
-impl Sum {
+impl PacketXor {
     /// Sets everything to zero, and keeps the allocated memory.
     pub(super) fn clear(&mut self) {
         self.key = 0;
@@ -74,12 +74,12 @@ impl Sum {
 
 /// A received parity packet.
 #[derive(Clone, Debug)]
-pub(super) struct Parity {
+pub(super) struct ParityPacket {
     timestamp: u32,
     payload: Bytes,
 }
 
-impl Parity {
+impl ParityPacket {
     /// Parses a parity packet; `None` if it is too short.
     pub(super) fn parse(header: &DataHeader, payload: &Bytes) -> Option<(Cover, Self)> {
         let cover = match *payload.get(..PREFIX)?.first()? {
@@ -98,7 +98,7 @@ impl Parity {
         others: impl Iterator<Item = (&'a DataHeader, &'a Bytes)>,
     ) -> Option<(KeyFlag, Timestamp, Bytes)> {
         let &[_, key, high, low, ref sum @ ..] = &self.payload[..] else { return None };
-        let mut rest = Sum {
+        let mut rest = PacketXor {
             key,
             length: u16::from_be_bytes([high, low]),
             timestamp: self.timestamp,
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_prefix_has_libsrts_layout() {
-        let mut sum = Sum::default();
+        let mut sum = PacketXor::default();
         sum.add(&header(KeyFlag::Even, 0x0102_0304), &[0xA0, 0xB0]);
         sum.add(&header(KeyFlag::Odd, 0x1000_0004), &[0x0A, 0x0B, 0x0C]);
         let mut out = Vec::new();
@@ -168,7 +168,7 @@ mod tests {
         let other = (header(KeyFlag::Clear, 5), Bytes::from_static(&[1, 2, 3]));
         let solve = |payload: &[u8]| {
             let (_, parity) =
-                Parity::parse(&header(KeyFlag::Clear, 7), &Bytes::copy_from_slice(payload))?;
+                ParityPacket::parse(&header(KeyFlag::Clear, 7), &Bytes::copy_from_slice(payload))?;
             parity.solve([(&other.0, &other.1)].into_iter())
         };
         let whole = solve(&[0xFF, 1, 0, 1, 9, 9, 3]).expect("two bytes, even key");

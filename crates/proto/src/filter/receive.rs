@@ -4,7 +4,7 @@ use bytes::Bytes;
 use punctual_wire::{DataHeader, MsgNo, Position, SeqNo};
 
 use super::grid::{Grid, ParityGroup};
-use super::parity::{Cover, Parity};
+use super::parity::{Cover, ParityPacket};
 use super::{Findings, ReceiveFilter};
 
 /// A packet this far ahead is accepted only when a second one confirms it, as in the receive
@@ -43,8 +43,8 @@ pub(super) struct FecReceiver {
     reported: u64,
     /// The parity packets whose groups lack more than one packet, by the position of the group's
     /// last packet.
-    rows: BTreeMap<u64, Parity>,
-    columns: BTreeMap<u64, Parity>,
+    rows: BTreeMap<u64, ParityPacket>,
+    columns: BTreeMap<u64, ParityPacket>,
     suspect: Option<Held>,
     /// The shift of the groups that the last parity packets imply, and the number of packets that
     /// imply it.
@@ -60,7 +60,7 @@ struct Held {
 impl ReceiveFilter for FecReceiver {
     fn handle(&mut self, header: &DataHeader, payload: &Bytes, findings: &mut Findings) {
         if header.msgno == MsgNo::CONTROL {
-            match Parity::parse(header, payload) {
+            match ParityPacket::parse(header, payload) {
                 Some((cover, parity)) => self.take_parity(header.seq, cover, parity, findings),
                 None => findings.is_invalid = true,
             }
@@ -126,7 +126,13 @@ impl FecReceiver {
         }
     }
 
-    fn take_parity(&mut self, seq: SeqNo, cover: Cover, parity: Parity, findings: &mut Findings) {
+    fn take_parity(
+        &mut self,
+        seq: SeqNo,
+        cover: Cover,
+        parity: ParityPacket,
+        findings: &mut Findings,
+    ) {
         // A parity packet far ahead of all packets is useless: most of its group is missing.
         let limit = self.data_end + PARITY_AHEAD + 2 * self.grid.cols();
         let Some(position) = self.position(seq).filter(|at| *at < limit) else { return };
@@ -418,7 +424,7 @@ fn msgno_at(known: MsgNo, at: u64, to: u64) -> MsgNo {
     MsgNo::new(u32::try_from(value).expect("on the circle"))
 }
 
-fn drop_before(waiting: &mut BTreeMap<u64, Parity>, last: u64) {
+fn drop_before(waiting: &mut BTreeMap<u64, ParityPacket>, last: u64) {
     while waiting.first_key_value().is_some_and(|(at, _)| *at < last) {
         waiting.pop_first();
     }

@@ -2,7 +2,7 @@ use punctual_wire::{DataHeader, MsgNo, Position, SeqNo};
 
 use super::SendFilter;
 use super::grid::{Grid, ParityGroup};
-use super::parity::{Cover, Sum};
+use super::parity::{Cover, PacketXor};
 
 /// Adds up the originals, and makes a parity packet of each complete group.
 ///
@@ -27,7 +27,7 @@ struct Collected {
     /// The position of the group's first packet. A packet of another group starts over.
     first: u64,
     members: u64,
-    sum: Sum,
+    sum: PacketXor,
 }
 
 impl Collected {

@@ -70,7 +70,7 @@ pub(super) struct LinkCapacityEstimator {
     loss: f64,
     /// When the link was last full.
     full: Option<Instant>,
-    measuring: Option<Measurement>,
+    measuring: Option<CapacitySample>,
     least: Least,
     /// The virtual time: seconds of its capacity that the link has been given.
     pub(super) served: f64,
@@ -78,7 +78,7 @@ pub(super) struct LinkCapacityEstimator {
 
 /// Bytes that were acknowledged, or lost, since `from`.
 #[derive(Debug)]
-struct Measurement {
+struct CapacitySample {
     from: Instant,
     delivered: usize,
     lost: usize,
@@ -144,7 +144,7 @@ impl LinkCapacityEstimator {
             if !first.is_before(status.acknowledged) {
                 break;
             }
-            let measuring = self.measuring.get_or_insert(Measurement {
+            let measuring = self.measuring.get_or_insert(CapacitySample {
                 from: now,
                 delivered: 0,
                 lost: 0,
@@ -235,7 +235,8 @@ impl LinkCapacityEstimator {
         }
         self.rate = self.rate.max(LEAST_RATE);
         self.delivered = Some(mean);
-        self.measuring = Some(Measurement { from: now, delivered: 0, lost: 0, round_trip: None });
+        self.measuring =
+            Some(CapacitySample { from: now, delivered: 0, lost: 0, round_trip: None });
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct MeasuredPath {
     given_up: GivenUp,
     round_trips: RoundTrips,
     /// When originals were sent to a peer that reports the newest one that has arrived.
-    timed: Option<Box<Timed>>,
+    timed: Option<Box<TimedOriginals>>,
     /// The arrivals at a peer that does not count them.
     inferred: Option<Box<InferredArrivals>>,
 }
@@ -228,12 +228,12 @@ impl MeasuredPath {
 
 /// The times of originals, and the newest one that the peer has reported.
 #[derive(Debug, Default)]
-struct Timed {
+struct TimedOriginals {
     sent: SentTimes,
     newest: Option<SeqNo>,
 }
 
-impl Timed {
+impl TimedOriginals {
     /// The peer reported the newest original that has arrived. Returns its round trip, without the
     /// time for which the report waited, if it was not reported before.
     fn arrived(&mut self, now: Instant, newest: NewestArrival) -> Option<Duration> {

@@ -18,7 +18,7 @@ pub(super) struct UnloadedRoundTrip {
     least: LeastRoundTrip,
     /// The round trip without a queue since the path became longer.
     longer: Option<Duration>,
-    second: Option<Second>,
+    second: Option<CurrentSecond>,
     steady: Option<SteadySeconds>,
     /// The packets of seconds without a queue.
     calm: Packets,
@@ -33,7 +33,7 @@ pub(crate) struct Packets {
 
 /// The second under way.
 #[derive(Clone, Copy, Debug)]
-struct Second {
+struct CurrentSecond {
     began: Instant,
     least: Duration,
     /// The totals when it began.
@@ -75,7 +75,7 @@ impl UnloadedRoundTrip {
     pub(super) fn sample(&mut self, now: Instant, rtt: Duration, totals: Packets) {
         self.least.sample(now, rtt);
         self.longer = self.longer.map(|longer| longer.min(rtt));
-        let begins = Second { began: now, least: rtt, before: totals };
+        let begins = CurrentSecond { began: now, least: rtt, before: totals };
         let second = self.second.get_or_insert(begins);
         if now < second.began + SECOND {
             second.least = second.least.min(rtt);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_proto::{GroupKind, LinkId, LinkState};
 use punctual_wire::{Control, Packet};
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::{Kind, data_header};
 use crate::node::EPOCH;
 use crate::pair::Side;
@@ -17,15 +17,15 @@ const INTERVAL: Duration = Duration::from_millis(2);
 /// The time to an ACK beyond the round trip: the ACK timer, and the wait for a first packet.
 const ACK: Duration = Duration::from_millis(10);
 
-fn main_and_backup(seed: u64) -> (Bond, LinkId, LinkId) {
+fn main_and_backup(seed: u64) -> (TestBond, LinkId, LinkId) {
     let paths = [link(), link().with_delay(MS(20))];
-    let mut bond = Bond::new(seed, GroupKind::Backup, &latency(300), &paths);
+    let mut bond = TestBond::new(seed, GroupKind::Backup, &latency(300), &paths);
     let links = bond.connect(&[10, 5]);
     (bond, links[0], links[1])
 }
 
 /// When the first data packet was sent over a path at or after `from`.
-fn first_data(bond: &Bond, path: usize, from: Duration) -> Option<Duration> {
+fn first_data(bond: &TestBond, path: usize, from: Duration) -> Option<Duration> {
     let sent = bond.records[path].of_kind(Side::Caller, Kind::Data);
     sent.iter().map(|(at, _)| *at).find(|at| *at >= from)
 }
@@ -139,7 +139,7 @@ fn a_flapping_main_link_loses_nothing() {
 #[test]
 fn losses_alone_are_no_reason_to_switch() {
     let paths = [lossy(0.1), link()];
-    let mut bond = Bond::new(5, GroupKind::Backup, &latency(300), &paths);
+    let mut bond = TestBond::new(5, GroupKind::Backup, &latency(300), &paths);
     bond.connect(&[10, 5]);
     bond.stream(Side::Caller, 3_000, INTERVAL);
     bond.run_for(SECS(1));
@@ -150,7 +150,7 @@ fn losses_alone_are_no_reason_to_switch() {
 #[test]
 fn a_dead_backup_is_skipped() {
     let paths = [link(), link(), link()];
-    let mut bond = Bond::new(6, GroupKind::Backup, &latency(600), &paths);
+    let mut bond = TestBond::new(6, GroupKind::Backup, &latency(600), &paths);
     let links = bond.connect(&[10, 5, 1]);
     bond.stream(Side::Caller, 300, INTERVAL);
     bond.cut(0);
@@ -178,7 +178,7 @@ fn a_pause_of_the_stream_does_not_make_a_link_unstable() {
 fn a_link_that_joins_in_an_outage_gets_the_unacknowledged_messages() {
     for before in [0, 5, 10, 50, 100] {
         let paths = [link(), link()];
-        let mut bond = Bond::new(8, GroupKind::Backup, &latency(600), &paths);
+        let mut bond = TestBond::new(8, GroupKind::Backup, &latency(600), &paths);
         bond.connect(&[10]);
         bond.stream(Side::Caller, 300, INTERVAL);
         bond.cut(0);

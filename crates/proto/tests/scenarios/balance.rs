@@ -6,7 +6,7 @@ use punctual_netem::LinkConfig;
 use punctual_proto::{Config, GroupKind, LinkState, RetransmitAlgorithm};
 use punctual_units::Bitrate;
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::Kind;
 use crate::pair::Side;
 use crate::random::Random;
@@ -26,24 +26,24 @@ fn interval(kbps: u64) -> Duration {
     Duration::from_nanos(WIRE * 8 * 1_000_000 / kbps)
 }
 
-fn bond(seed: u64, latency_ms: u64, paths: &[LinkConfig]) -> Bond {
+fn bond(seed: u64, latency_ms: u64, paths: &[LinkConfig]) -> TestBond {
     bond_with(seed, &latency(latency_ms), paths)
 }
 
-fn bond_with(seed: u64, config: &Config, paths: &[LinkConfig]) -> Bond {
-    let mut bond = Bond::new(seed, GroupKind::Balance, config, paths);
+fn bond_with(seed: u64, config: &Config, paths: &[LinkConfig]) -> TestBond {
+    let mut bond = TestBond::new(seed, GroupKind::Balance, config, paths);
     bond.connect(&vec![0; paths.len()]);
     bond
 }
 
 /// Sends a stream of this rate for some seconds.
-fn stream(bond: &mut Bond, kbps: u64, seconds: u64) {
+fn stream(bond: &mut TestBond, kbps: u64, seconds: u64) {
     let count = kbps * seconds * 1_000 / (WIRE * 8);
     bond.stream(Side::Caller, count as u32, interval(kbps));
 }
 
 /// The number of messages that were sent over each path, copies included.
-fn carried(bond: &Bond) -> Vec<usize> {
+fn carried(bond: &TestBond) -> Vec<usize> {
     bond.records.iter().map(|record| record.of_kind(Side::Caller, Kind::Data).len()).collect()
 }
 
@@ -183,7 +183,7 @@ fn a_link_that_becomes_slow_gets_fewer_messages() {
 fn links_join_and_leave_a_balancing_group() {
     let config = latency(400);
     let paths = [narrow(8_000, 10), narrow(8_000, 20), narrow(8_000, 30)];
-    let mut bond = Bond::new(3, GroupKind::Balance, &config, &paths);
+    let mut bond = TestBond::new(3, GroupKind::Balance, &config, &paths);
     let first = bond.call(0, 0);
     bond.run_for(SECS(1));
     stream(&mut bond, 6_000, 2);
@@ -202,7 +202,7 @@ fn links_join_and_leave_a_balancing_group() {
 #[test]
 fn a_balancing_group_works_both_ways_and_across_the_wrap() {
     let paths = [narrow(8_000, 10), narrow(8_000, 20)];
-    let mut bond = Bond::new(4, GroupKind::Balance, &latency(400), &paths)
+    let mut bond = TestBond::new(4, GroupKind::Balance, &latency(400), &paths)
         .with_random(u64::from(0x7FFF_FFFFu32 - 50));
     bond.connect(&[0, 0]);
     for _ in 0..5 {

@@ -6,7 +6,7 @@ use punctual_proto::{BufferSize, GroupKind, LinkState};
 use punctual_units::Bitrate;
 use punctual_wire::{Control, Packet};
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::{Kind, data_header};
 use crate::pair::Side;
 use crate::{MS, SECS, latency, link, lossy};
@@ -14,8 +14,8 @@ use crate::{MS, SECS, latency, link, lossy};
 /// One message every 2 ms: 5.3 Mb/s.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-fn two(seed: u64) -> Bond {
-    Bond::new(seed, GroupKind::Broadcast, &latency(120), &[link(), link().with_delay(MS(30))])
+fn two(seed: u64) -> TestBond {
+    TestBond::new(seed, GroupKind::Broadcast, &latency(120), &[link(), link().with_delay(MS(30))])
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn nothing_is_lost_while_one_link_works() {
 fn each_link_makes_up_for_the_losses_of_the_others() {
     for seed in 0..10 {
         let paths = [lossy(0.1), lossy(0.3).with_delay(MS(25)), lossy(0.02).with_delay(MS(50))];
-        let mut bond = Bond::new(seed, GroupKind::Broadcast, &latency(160), &paths);
+        let mut bond = TestBond::new(seed, GroupKind::Broadcast, &latency(160), &paths);
         bond.connect(&[0, 0, 0]);
         bond.stream(Side::Caller, 1_000, INTERVAL);
         bond.run_for(SECS(1));
@@ -174,7 +174,7 @@ fn a_broadcast_group_works_both_ways() {
 #[test]
 fn a_slow_link_does_not_delay_the_stream() {
     let slow = link().with_rate(Some(Bitrate::from_bits_per_sec(800_000)));
-    let mut bond = Bond::new(8, GroupKind::Broadcast, &latency(120), &[link(), slow]);
+    let mut bond = TestBond::new(8, GroupKind::Broadcast, &latency(120), &[link(), slow]);
     bond.connect(&[0, 0]);
     bond.stream(Side::Caller, 2_000, INTERVAL);
     bond.run_for(SECS(1));
@@ -187,7 +187,7 @@ fn a_full_group_reports_when_it_has_room() {
     for kind in [GroupKind::Broadcast, GroupKind::Backup] {
         let config = latency(2_000).with_send_buffer(BufferSize::Packets(32));
         let narrow = link().with_rate(Some(Bitrate::from_mbps(4)));
-        let mut bond = Bond::new(9, kind, &config, &[narrow.clone(), narrow]);
+        let mut bond = TestBond::new(9, kind, &config, &[narrow.clone(), narrow]);
         bond.connect(&[2, 1]);
         let mut refused = 0;
         while bond.caller.sent.len() < 1_000 {

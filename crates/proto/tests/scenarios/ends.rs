@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{Config, GroupKind};
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::files;
 use crate::pair::{Pair, Side};
 use crate::random::Random;
@@ -58,7 +58,7 @@ fn byte_stream(seed: u64, config: &Config) {
 fn group_stream(seed: u64, kind: GroupKind, trips: [u64; 2]) {
     let mut chance = Random(seed);
     let config: Config = latency(1_000).with_linger(SECS(3));
-    let mut bond = Bond::new(seed, kind, &config, &[link(), link()]);
+    let mut bond = TestBond::new(seed, kind, &config, &[link(), link()]);
     bond.connect(&[2, 1]);
     for (path, trip) in trips.into_iter().enumerate() {
         bond.set_path(path, &lossy(trip));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use punctual_proto::{CloseReason, Config, CryptoMode, GroupKind, KeyState, RejectReason};
 use punctual_wire::KeyFlag;
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::{data_header, is_data};
 use crate::node::numbered;
 use crate::pair::Side;
@@ -40,7 +40,7 @@ fn unsealed(datagram: &[u8]) -> ([u8; 16], [u8; COMPARED]) {
 /// retransmission may reuse one only if header and payload are the same: the tag of AES-GCM covers
 /// the header, and two tags for one nonce reveal the authentication key. Returns the number of
 /// keystreams.
-fn assert_no_keystream_is_used_twice(bond: &Bond) -> usize {
+fn assert_no_keystream_is_used_twice(bond: &TestBond) -> usize {
     let mut uses = HashMap::new();
     for record in &bond.records {
         for side in [Side::Caller, Side::Listener] {
@@ -60,7 +60,7 @@ fn encrypted_groups_lose_nothing_and_use_no_keystream_twice() {
     {
         for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
             let paths = [lossy(0.05), lossy(0.02).with_delay(MS(20))];
-            let mut bond = Bond::new(seed, kind, &secured(mode), &paths);
+            let mut bond = TestBond::new(seed, kind, &secured(mode), &paths);
             bond.connect(&[10, 5]);
             for turn in 0..4 {
                 bond.cut(turn % 2);
@@ -94,7 +94,7 @@ fn key_refreshes_during_takeovers_use_no_keystream_twice() {
         let config = secured(CryptoMode::Gcm).with_key_refresh_rate(150).expect("in range");
         let config = config.with_key_pre_announce(60).expect("in range");
         let paths = [link(), link().with_delay(MS(20))];
-        let mut bond = Bond::new(seed, GroupKind::Backup, &config, &paths);
+        let mut bond = TestBond::new(seed, GroupKind::Backup, &config, &paths);
         bond.connect(&[10, 5]);
         for _ in 0..8 {
             bond.cut(0);
@@ -111,7 +111,8 @@ fn key_refreshes_during_takeovers_use_no_keystream_twice() {
 /// Every link has its own key: the same packet looks different on each.
 #[test]
 fn links_share_no_key() {
-    let mut bond = Bond::new(3, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
+    let mut bond =
+        TestBond::new(3, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
     bond.connect(&[0, 0]);
     bond.stream(Side::Caller, 50, INTERVAL);
     let streams = |path: usize| {
@@ -125,7 +126,8 @@ fn links_share_no_key() {
 
 #[test]
 fn a_wrong_passphrase_keeps_a_link_out_of_its_group() {
-    let mut bond = Bond::new(4, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
+    let mut bond =
+        TestBond::new(4, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
     bond.call(0, 0);
     bond.run_for(SECS(1));
     bond.refuses = true;
@@ -145,7 +147,7 @@ fn a_wrong_passphrase_keeps_a_link_out_of_its_group() {
 fn every_link_is_followed_to_a_new_address() {
     for moving in [0, 1] {
         let paths = [link(), link().with_delay(MS(20))];
-        let mut bond = Bond::new(5, GroupKind::Broadcast, &latency(200), &paths);
+        let mut bond = TestBond::new(5, GroupKind::Broadcast, &latency(200), &paths);
         bond.call(0, 0);
         bond.run_for(SECS(1));
         bond.stream(Side::Caller, 100, INTERVAL);
@@ -164,7 +166,7 @@ fn every_link_is_followed_to_a_new_address() {
 #[test]
 fn a_group_with_a_packet_filter_is_refused() {
     let config = latency(120).with_packet_filter("fec,cols:5").expect("a filter");
-    let mut bond = Bond::new(6, GroupKind::Broadcast, &config, &[link()]);
+    let mut bond = TestBond::new(6, GroupKind::Broadcast, &config, &[link()]);
     bond.call(0, 0);
     bond.run_for(SECS(1));
     let reasons: Vec<_> = bond.caller.closed.iter().map(|(_, reason)| reason.clone()).collect();

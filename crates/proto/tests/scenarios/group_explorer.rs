@@ -9,7 +9,7 @@ use punctual_proto::{Config, CryptoMode, GroupKind, LinkId};
 use punctual_testbed::ShownOnPanic;
 use punctual_units::Bitrate;
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::node::number_of;
 use crate::pair::Side;
 use crate::random::Random;
@@ -95,7 +95,7 @@ fn healthy(delay: Duration) -> LinkConfig {
 }
 
 /// Streams for a while by the plan. Messages that the group refuses do not count as sent.
-fn stream(bond: &mut Bond, plan: &Plan, time: Duration) {
+fn stream(bond: &mut TestBond, plan: &Plan, time: Duration) {
     let end = bond.now + time;
     while bond.now < end {
         let now = bond.now;
@@ -108,7 +108,7 @@ fn stream(bond: &mut Bond, plan: &Plan, time: Duration) {
 }
 
 /// Links fail, recover, change, end and are called again; the first one never ends.
-fn trouble(bond: &mut Bond, plan: &Plan, links: &mut [LinkId], chance: &mut Random) {
+fn trouble(bond: &mut TestBond, plan: &Plan, links: &mut [LinkId], chance: &mut Random) {
     for _ in 0..plan.rounds {
         let path = chance.below(links.len() as u32) as usize;
         match chance.below(4) {
@@ -134,7 +134,7 @@ fn trouble(bond: &mut Bond, plan: &Plan, links: &mut [LinkId], chance: &mut Rand
     }
 }
 
-fn judge(bond: &Bond, side: Side, whole_from: usize) {
+fn judge(bond: &TestBond, side: Side, whole_from: usize) {
     let (from, to) = match side {
         Side::Caller => (&bond.caller, &bond.listener),
         Side::Listener => (&bond.listener, &bond.caller),
@@ -163,7 +163,8 @@ fn explore(seed: u64) {
     let mut chance = Random(seed);
     let plan = Plan::draw(&mut chance);
     let shown = ShownOnPanic(format!("{plan:?}"));
-    let mut bond = Bond::new(seed, plan.kind, &plan.config, &plan.links).with_random(plan.random);
+    let mut bond =
+        TestBond::new(seed, plan.kind, &plan.config, &plan.links).with_random(plan.random);
     let count = plan.links.len();
     let mut links: Vec<LinkId> =
         (0..count).map(|path| bond.call(path, chance.below(10) as u16)).collect();

@@ -5,17 +5,17 @@ use punctual_wire::{
     Control, ControlPacket, Extension, GroupExtension, HandshakeRequest, Packet, SocketId,
 };
 
-use crate::bond::{Bond, address};
+use crate::bond::{TestBond, address};
 use crate::datagram::Kind;
 use crate::pair::Side;
 use crate::{MS, SECS, latency, link};
 
-fn bond(seed: u64) -> Bond {
-    Bond::new(seed, GroupKind::Backup, &latency(120), &[link(), link()])
+fn bond(seed: u64) -> TestBond {
+    TestBond::new(seed, GroupKind::Backup, &latency(120), &[link(), link()])
 }
 
 /// The group extensions that one end sent over a path, without repetitions.
-fn groups(bond: &Bond, path: usize, side: Side) -> Vec<GroupExtension> {
+fn groups(bond: &TestBond, path: usize, side: Side) -> Vec<GroupExtension> {
     let handshakes = bond.records[path].handshakes(side);
     let blocks = handshakes.iter().flat_map(|(_, handshake, _)| &handshake.extensions);
     let mut groups: Vec<GroupExtension> = blocks

@@ -4,7 +4,7 @@
 use punctual_netem::{Jitter, LinkConfig, Reorder};
 use punctual_proto::{GroupKind, Statistics};
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::data_header;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
@@ -77,7 +77,7 @@ fn the_numbers_of_acks_show_the_loss_of_the_way_back() {
 }
 
 /// The statistics of all connections at the listener of a group.
-fn of_links(bond: &mut Bond) -> Vec<Statistics> {
+fn of_links(bond: &mut TestBond) -> Vec<Statistics> {
     let now = bond.now;
     let links: Vec<_> = bond.listener.members.values().copied().collect();
     let endpoints = bond.listener.endpoints();
@@ -88,7 +88,7 @@ fn of_links(bond: &mut Bond) -> Vec<Statistics> {
 #[test]
 fn a_standby_link_that_takes_over_has_lost_nothing() {
     for seed in 0..20 {
-        let mut bond = Bond::new(seed, GroupKind::Backup, &latency(300), &[link(), link()]);
+        let mut bond = TestBond::new(seed, GroupKind::Backup, &latency(300), &[link(), link()]);
         bond.connect(&[2, 1]);
         for _ in 0..3 {
             bond.stream(Side::Caller, 400 + seed as u32, MS(2));
@@ -112,7 +112,7 @@ fn a_standby_link_that_takes_over_has_lost_nothing() {
 #[test]
 fn a_link_that_joins_late_has_lost_nothing() {
     for kind in [GroupKind::Broadcast, GroupKind::Balance] {
-        let mut bond = Bond::new(9, kind, &latency(300), &[link(), link()]);
+        let mut bond = TestBond::new(9, kind, &latency(300), &[link(), link()]);
         bond.call(0, 0);
         bond.run_for(SECS(1));
         bond.stream(Side::Caller, 500, MS(2));
@@ -131,7 +131,7 @@ fn a_link_that_joins_late_has_lost_nothing() {
 /// nothing.
 #[test]
 fn a_balancing_link_counts_its_losses_and_no_drops() {
-    let mut bond = Bond::new(9, GroupKind::Balance, &latency(300), &[lossy(0.05), link()]);
+    let mut bond = TestBond::new(9, GroupKind::Balance, &latency(300), &[lossy(0.05), link()]);
     bond.connect(&[0, 0]);
     bond.stream(Side::Caller, 3_000, MS(2));
     bond.run_for(SECS(1));

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use punctual_proto::{Config, CryptoMode, GroupKind, MsgNo, SendOptions, Transmission};
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::{data_header, noise};
 use crate::pair::{Pair, Side};
 use crate::random::Random;
@@ -158,7 +158,7 @@ fn groups_of_every_kind_continue_after_the_wrap() {
     for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
         for (seed, config) in (1..).zip(ciphers(&latency(400))) {
             let paths = [lossy(0.03), lossy(0.03).with_delay(MS(20))];
-            let mut bond = Bond::new(seed, kind, &config, &paths).count_from(first());
+            let mut bond = TestBond::new(seed, kind, &config, &paths).count_from(first());
             bond.connect(&[10, 5]);
             bond.stream(Side::Caller, BEFORE - 40, MS(2));
             // The best link fails shortly before the wrap, and recovers after it.

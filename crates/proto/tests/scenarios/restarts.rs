@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_netem::LinkConfig;
 use punctual_proto::{Attempt, CloseReason, Config, ConnectionId, Endpoint, Group, GroupKind};
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::node::endpoint_config;
 use crate::pair::{Pair, Side};
 use crate::random::Random;
@@ -27,7 +27,7 @@ fn config() -> Config {
 /// A group connects, streams, is killed at any moment, and calls again from the same hosts.
 fn restart_group(seed: u64, kind: GroupKind) {
     let mut chance = Random(seed);
-    let mut bond = Bond::new(seed, kind, &config(), &[link(), link()]);
+    let mut bond = TestBond::new(seed, kind, &config(), &[link(), link()]);
     bond.connect(&[2, 1]);
     for (path, link) in paths(seed).iter().enumerate() {
         bond.set_path(path, link);
@@ -63,7 +63,7 @@ fn a_restarted_group_of_each_kind_gets_in_within_two_seconds() {
 
 #[test]
 fn a_second_group_of_the_same_stream_does_not_end_one_that_is_idle() {
-    let mut bond = Bond::new(7, GroupKind::Backup, &config(), &[link(), link()]);
+    let mut bond = TestBond::new(7, GroupKind::Backup, &config(), &[link(), link()]);
     bond.connect(&[2, 1]);
     let lives = bond.listener.group().peer_group();
     // It calls from a host of the first group.

@@ -12,7 +12,7 @@ use punctual_proto::{
 use punctual_rtt::BuiltInRtt;
 use punctual_wire::Control;
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::datagram::{Kind, control, kind};
 use crate::node::EPOCH;
 use crate::pair::{Pair, Side};
@@ -86,7 +86,7 @@ fn once_per_rtt_reports_a_new_estimate_once_in_a_round_trip() {
 /// the time to the first packet over the other path, with the timeout that the estimate allows.
 fn backup(estimator: BuiltInRtt, main: &LinkConfig, seed: u64) -> (u64, Duration, Duration) {
     let paths = [main.clone(), path()];
-    let mut bond = Bond::new(seed, GroupKind::Backup, &with(estimator, latency(2_000)), &paths);
+    let mut bond = TestBond::new(seed, GroupKind::Backup, &with(estimator, latency(2_000)), &paths);
     let links = bond.connect(&[10, 5]);
     bond.stream(Side::Caller, 10_000, INTERVAL);
     let switches = bond.caller.group().switches();

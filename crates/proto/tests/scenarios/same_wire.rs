@@ -12,7 +12,7 @@ use punctual_proto::{
     Config, CryptoMode, GroupKind, RetransmitAlgorithm, SendError, SendOptions, Transmission,
 };
 
-use crate::bond::Bond;
+use crate::bond::TestBond;
 use crate::pair::{Pair, Side};
 use crate::record::Record;
 use crate::{MS, SECS, lossy};
@@ -105,7 +105,7 @@ fn file(seed: u64, transmission: Transmission) -> Vec<Record> {
 
 fn group(seed: u64, kind: GroupKind) -> Vec<Record> {
     let paths = [bad_link(seed), bad_link(seed + 1)];
-    let mut bond = Bond::new(seed, kind, &latency(300), &paths);
+    let mut bond = TestBond::new(seed, kind, &latency(300), &paths);
     bond.connect(&[2, 1]);
     bond.stream(Side::Caller, 400, MS(2));
     bond.cut(0);

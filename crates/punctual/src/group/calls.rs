@@ -11,12 +11,12 @@ pub struct CallId(u64);
 /// The calls of a group, each with the links that it has made one after the other. A link that ends
 /// is called again under a new [`LinkId`]; its earlier IDs remain valid names of the call.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct GroupCalls {
     next: u64,
     links: BTreeMap<CallId, Vec<LinkId>>,
 }
 
-impl Calls {
+impl GroupCalls {
     /// Adds a call, which has no link yet.
     pub(super) fn begin(&mut self) -> CallId {
         let id = CallId(self.next);
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_link_that_ended_is_still_wanted() {
         let [first, second] = ids();
-        let mut calls = Calls::default();
+        let mut calls = GroupCalls::default();
         let call = calls.begin();
         assert!(calls.made(call, first) && calls.made(call, second));
         assert!(calls.wants(call));
@@ -81,7 +81,7 @@ mod tests {
     fn a_link_is_removed_by_its_present_and_by_its_earlier_ids() {
         let [first, second, other] = ids();
         for name in [first, second] {
-            let mut calls = Calls::default();
+            let mut calls = GroupCalls::default();
             let (call, stays) = (calls.begin(), calls.begin());
             calls.made(call, first);
             calls.made(stays, other);
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_call_that_ends_names_its_present_link() {
         let [first, second, other] = ids();
-        let mut calls = Calls::default();
+        let mut calls = GroupCalls::default();
         let (call, unanswered) = (calls.begin(), calls.begin());
         calls.made(call, first);
         calls.made(call, second);
@@ -108,6 +108,6 @@ mod tests {
     #[test]
     fn a_link_that_the_peer_called_has_a_single_id() {
         let [theirs] = ids();
-        assert_eq!(Calls::default().remove(theirs), theirs);
+        assert_eq!(GroupCalls::default().remove(theirs), theirs);
     }
 }

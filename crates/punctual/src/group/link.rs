@@ -61,7 +61,7 @@ pub struct LinkReport {
     pub statistics: Statistics,
     /// The state and the statistics of the QUIC connection that carries the link; `None` over UDP.
     #[cfg(feature = "quic")]
-    pub quic: Option<punctual_quic::ConnectionInfo>,
+    pub quic: Option<punctual_quic::QuicInfo>,
 }
 
 /// The state and the statistics of a [`Group`](super::Group), all at one moment.

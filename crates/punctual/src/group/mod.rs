@@ -17,7 +17,7 @@ use punctual_units::Instant;
 use tokio::task::JoinHandle;
 
 pub use self::calls::CallId;
-use self::calls::Calls;
+use self::calls::GroupCalls;
 pub use self::connections::{AcceptedLink, LinkConnection};
 use self::drive::Sockets;
 use self::ended::EndedLinks;
@@ -79,7 +79,7 @@ struct State {
     /// The options of links that are yet to come.
     config: Config,
     driver: GroupDriver<Socket>,
-    calls: Calls,
+    calls: GroupCalls,
     ended: EndedLinks,
     /// Whether a link was ever established.
     was_up: bool,
@@ -168,7 +168,7 @@ impl Group {
         let state = State {
             config,
             driver: GroupDriver::new(machine),
-            calls: Calls::default(),
+            calls: GroupCalls::default(),
             ended: EndedLinks::default(),
             was_up: false,
             last_end: None,

@@ -25,7 +25,7 @@ use crate::shared::{Handle, Shared};
 use crate::signals::Watcher;
 use crate::socket::Socket;
 use crate::udp;
-use crate::waiting_caller::Callers;
+use crate::waiting_caller::CallerHandler;
 
 /// Listens for callers on one UDP port.
 ///
@@ -103,7 +103,7 @@ impl Listener {
         let shards = port.shards();
         let configs = std::iter::repeat_n(connection, shards.len());
         for (shard, config) in shards.iter().zip(configs) {
-            let callers = Arc::clone(&callers) as Arc<dyn Callers>;
+            let callers = Arc::clone(&callers) as Arc<dyn CallerHandler>;
             shard.shared().call_and_wake(|state, _| state.listen(config, callers))?;
         }
         let local = port.local_addr();
@@ -175,7 +175,7 @@ impl Listener {
             let sockets = Arc::clone(sockets);
             let handle = start(Arc::clone(socket), sockets, endpoint, *coalesce, carriage)?;
             handle.shared().call_and_wake(|state, _| {
-                let callers = Arc::clone(callers) as Arc<dyn Callers>;
+                let callers = Arc::clone(callers) as Arc<dyn CallerHandler>;
                 state.listen(config.connection.clone(), callers)
             })?;
             handles.push(handle);

@@ -29,9 +29,9 @@ pub struct FileSpool {
     /// The newest messages.
     recent: MemorySpool,
     /// The places of some records, by their offsets, the oldest first.
-    index: VecDeque<Place>,
+    index: VecDeque<RecordPlace>,
     /// The place after the record that was read last.
-    cursor: Place,
+    cursor: RecordPlace,
 }
 
 /// A failure to open a spool.
@@ -56,7 +56,7 @@ pub enum FileSpoolError {
 
 /// The record of a message, by its place.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct RecordPlace {
     /// The offset of the message's first byte in the stream.
     offset: u64,
     /// The position of its record in the ring.
@@ -105,14 +105,14 @@ impl FileSpool {
             end: 0,
             recent: MemorySpool::new(memory),
             index: VecDeque::new(),
-            cursor: Place::default(),
+            cursor: RecordPlace::default(),
         })
     }
 
     /// Finds the records that follow each other from the first one on.
     fn recover(file: File, header: Header, memory: u64) -> io::Result<Self> {
         let ring = Ring::new(file, HEADER_LEN, header.size);
-        let mut place = Place { offset: header.first_message, position: header.position };
+        let mut place = RecordPlace { offset: header.first_message, position: header.position };
         let mut spool = Self {
             kept: Kept { first: header.first, end: place.offset },
             header,
@@ -139,7 +139,7 @@ impl FileSpool {
     }
 
     /// The length and the checksum of the record at `place`; `None` if there is no such record.
-    fn head_at(&mut self, place: Place) -> io::Result<Option<(usize, u32)>> {
+    fn head_at(&mut self, place: RecordPlace) -> io::Result<Option<(usize, u32)>> {
         let mut head = [0; RECORD_LEN];
         self.ring.read(place.position, &mut head)?;
         let mut fields = &head[..];
@@ -150,7 +150,7 @@ impl FileSpool {
 
     /// The message of the record at `place`; `None` if there is no such record, or it was not
     /// written to its end.
-    fn message_at(&mut self, place: Place) -> io::Result<Option<Bytes>> {
+    fn message_at(&mut self, place: RecordPlace) -> io::Result<Option<Bytes>> {
         let Some((len, checksum)) = self.head_at(place)? else { return Ok(None) };
         let mut message = vec![0; len];
         self.ring.read(place.position + RECORD_LEN as u64, &mut message)?;
@@ -159,17 +159,18 @@ impl FileSpool {
     }
 
     /// Notes the place of a record if it is far enough from the last one that was noted.
-    fn remember(&mut self, place: Place) {
+    fn remember(&mut self, place: RecordPlace) {
         if self.index.back().is_none_or(|last| place.position >= last.position + INDEX_STEP) {
             self.index.push_back(place);
         }
     }
 
     /// A place before or at the byte at `offset`, from which its record is found.
-    fn before(&self, offset: u64) -> Place {
+    fn before(&self, offset: u64) -> RecordPlace {
         let after = self.index.partition_point(|place| place.offset <= offset);
         let noted = after.checked_sub(1).map(|place| self.index[place]);
-        let first = Place { offset: self.header.first_message, position: self.header.position };
+        let first =
+            RecordPlace { offset: self.header.first_message, position: self.header.position };
         let cursor = Some(self.cursor).filter(|cursor| cursor.offset <= offset);
         noted.into_iter().chain(cursor).fold(first, |nearest, place| {
             if place.offset > nearest.offset { place } else { nearest }
@@ -177,7 +178,7 @@ impl FileSpool {
     }
 
     /// The place of the record that has the byte at `offset`.
-    fn find(&mut self, offset: u64) -> Result<Place, SpoolError> {
+    fn find(&mut self, offset: u64) -> Result<RecordPlace, SpoolError> {
         let mut place = self.before(offset);
         while let Some((len, _)) = self.head_at(place)? {
             let after = place.after(len);
@@ -196,7 +197,7 @@ impl Spool for FileSpool {
     }
 
     fn push(&mut self, message: Bytes) -> Result<(), SpoolError> {
-        let place = Place { offset: self.kept.end, position: self.end };
+        let place = RecordPlace { offset: self.kept.end, position: self.end };
         let after = place.after(message.len());
         if after.position - self.header.position > self.ring.size() {
             return Err(SpoolError::Full);
@@ -233,7 +234,7 @@ impl Spool for FileSpool {
         }
         self.kept.first = offset.min(self.kept.end);
         let first = match self.kept.is_empty() {
-            true => Place { offset: self.kept.end, position: self.end },
+            true => RecordPlace { offset: self.kept.end, position: self.end },
             false => self.find(self.kept.first)?,
         };
         while self.index.front().is_some_and(|place| place.offset < first.offset) {
@@ -266,7 +267,7 @@ impl Spool for FileSpool {
     }
 }
 
-impl Place {
+impl RecordPlace {
     /// The place after the message of `len` bytes at this place.
     const fn after(self, len: usize) -> Self {
         let len = len as u64;
@@ -300,11 +301,11 @@ impl Header {
     }
 
     /// The first byte that is not confirmed, and the place of its record.
-    const fn place(&self) -> (u64, Place) {
-        (self.first, Place { offset: self.first_message, position: self.position })
+    const fn place(&self) -> (u64, RecordPlace) {
+        (self.first, RecordPlace { offset: self.first_message, position: self.position })
     }
 
-    const fn set_place(&mut self, (first, place): (u64, Place)) {
+    const fn set_place(&mut self, (first, place): (u64, RecordPlace)) {
         (self.first, self.first_message, self.position) = (first, place.offset, place.position);
     }
 

@@ -50,16 +50,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::KeyState;
-use punctual_resume::Peer;
+use punctual_resume::ResumePeer;
 use tokio::time::timeout;
 
 use crate::socket::Socket;
 
 /// The peer of `socket`: chosen if this end has called it, or if both have the passphrase.
-fn peer_of(socket: &Socket) -> Peer {
+fn peer_of(socket: &Socket) -> ResumePeer {
     let info = socket.info();
     let is_encrypted = [info.send_key_state, info.receive_key_state] == [KeyState::Secured; 2];
-    if is_encrypted || !socket.was_accepted() { Peer::Chosen } else { Peer::Anybody }
+    if is_encrypted || !socket.was_accepted() { ResumePeer::Chosen } else { ResumePeer::Anybody }
 }
 
 /// Sends the last record to a peer that is refused, and ends the connection.

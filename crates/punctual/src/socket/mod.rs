@@ -534,7 +534,7 @@ impl Socket {
     /// The state and statistics of the QUIC connection that carries this one, or its last ones
     /// after the end; `None` over UDP. Several SRT connections may share one of QUIC.
     #[cfg(feature = "quic")]
-    pub fn quic_info(&self) -> Option<punctual_quic::ConnectionInfo> {
+    pub fn quic_info(&self) -> Option<punctual_quic::QuicInfo> {
         let Connection { shared, id, .. } = &*self.connection;
         let mut state = shared.lock();
         let path = state.read(*id).info().path;

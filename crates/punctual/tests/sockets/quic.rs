@@ -239,7 +239,8 @@ fn initial_packet(number: u32, tls: &ClientTls, remote: SocketAddr) -> Vec<u8> {
     let mut seed = [7; 32];
     seed[..4].copy_from_slice(&number.to_be_bytes());
     let epoch = tokio::time::Instant::now().into_std();
-    let mut caller = punctual_quic::Endpoint::new(punctual_quic::EndpointConfig::new(seed, epoch));
+    let mut caller =
+        punctual_quic::QuicEndpoint::new(punctual_quic::QuicEndpointConfig::new(seed, epoch));
     let (now, transport) = (Instant::ORIGIN, TransportConfig::default());
     caller.connect(now, remote, "localhost", tls, &transport).unwrap();
     let mut packet = Vec::new();

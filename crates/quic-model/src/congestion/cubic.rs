@@ -8,7 +8,7 @@ use super::{
     Cause, CongestionControl, GREATEST_ROUND_TRIP, INITIAL_WINDOW, LEAST_WINDOW, PathView,
     USUAL_ROUND_TRIP, half_of_peak, to_bytes, to_f64,
 };
-use crate::pacer::Pacing;
+use crate::pacer::PacingRule;
 
 /// CUBIC (RFC 9438 section 4).
 #[derive(Debug)]
@@ -178,8 +178,8 @@ impl CongestionControl for Cubic {
         self.window
     }
 
-    fn pacing(&self) -> Pacing {
-        Pacing::Window { slow_start: self.is_first_slow_start() }
+    fn pacing(&self) -> PacingRule {
+        PacingRule::Window { slow_start: self.is_first_slow_start() }
     }
 
     fn knows_path(&self) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use crate::pacer::Pacing;
+use crate::pacer::PacingRule;
 use bbr::Bbr;
 use cubic::Cubic;
 use newreno::NewReno;
@@ -106,7 +106,7 @@ pub(crate) trait CongestionControl: Debug {
     /// Bytes that may be in flight.
     fn window(&self) -> u64;
     /// How packets are paced.
-    fn pacing(&self) -> Pacing;
+    fn pacing(&self) -> PacingRule;
     /// Whether the next pause of the pacer is to last until a train of packets may go.
     fn wants_train(&self) -> bool {
         false

@@ -2,7 +2,7 @@ use super::leave_slow_start::DelayRise;
 use super::{
     Cause, CongestionControl, INITIAL_WINDOW, LEAST_WINDOW, PathView, first_window, half_of_peak,
 };
-use crate::pacer::Pacing;
+use crate::pacer::PacingRule;
 
 /// `NewReno` (RFC 9002 section 7).
 #[derive(Debug)]
@@ -95,8 +95,8 @@ impl CongestionControl for NewReno {
         self.window
     }
 
-    fn pacing(&self) -> Pacing {
-        Pacing::Window { slow_start: self.is_first_slow_start() }
+    fn pacing(&self) -> PacingRule {
+        PacingRule::Window { slow_start: self.is_first_slow_start() }
     }
 
     fn knows_path(&self) -> bool {

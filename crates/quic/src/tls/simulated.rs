@@ -245,7 +245,7 @@ impl Session for SimulatedSession {
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(KeyPair { local: Box::new(Checksum), remote: Box::new(Checksum) })
+        Some(KeyPair { local: Box::new(ChecksumOnly), remote: Box::new(ChecksumOnly) })
     }
 
     fn is_valid_retry(&self, orig_dst_cid: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -265,16 +265,16 @@ impl Session for SimulatedSession {
 
 fn keys() -> Keys {
     Keys {
-        header: KeyPair { local: Box::new(Checksum), remote: Box::new(Checksum) },
-        packet: KeyPair { local: Box::new(Checksum), remote: Box::new(Checksum) },
+        header: KeyPair { local: Box::new(ChecksumOnly), remote: Box::new(ChecksumOnly) },
+        packet: KeyPair { local: Box::new(ChecksumOnly), remote: Box::new(ChecksumOnly) },
     }
 }
 
 /// Packets in the clear with a checksum.
 #[derive(Clone, Copy, Debug)]
-struct Checksum;
+struct ChecksumOnly;
 
-impl HeaderKey for Checksum {
+impl HeaderKey for ChecksumOnly {
     fn decrypt(&self, _: usize, _: &mut [u8]) {}
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
@@ -284,7 +284,7 @@ impl HeaderKey for Checksum {
     }
 }
 
-impl PacketKey for Checksum {
+impl PacketKey for ChecksumOnly {
     fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
         let (header, rest) = buf.split_at_mut(header_len);
         let (payload, tag) = rest.split_at_mut(rest.len() - TAG);

@@ -9,7 +9,8 @@ use punctual_netem::{Link, LinkConfig};
 use punctual_proto::{Config, Event as Srt, Message, SendError, SendOptions, Statistics};
 use punctual_quic::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
 use punctual_quic::{
-    ConnectionId, Endpoint, EndpointConfig, Event, Protocol, SrtEndpoint, SrtEvent, TransportConfig,
+    ConnectionId, Event, Protocol, QuicEndpoint, QuicEndpointConfig, SrtEndpoint, SrtEvent,
+    TransportConfig,
 };
 use punctual_testbed::{Steps, settle};
 use punctual_units::Instant;
@@ -52,12 +53,12 @@ pub(crate) struct Bed {
     steps: Steps,
 }
 
-pub(crate) fn quic_endpoint(seed: u64, transport: TransportConfig) -> Endpoint {
+pub(crate) fn quic_endpoint(seed: u64, transport: TransportConfig) -> QuicEndpoint {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut config = EndpointConfig::new(bytes, epoch());
+    let mut config = QuicEndpointConfig::new(bytes, epoch());
     config.transport = transport;
-    Endpoint::new(config)
+    QuicEndpoint::new(config)
 }
 
 #[expect(clippy::disallowed_methods, reason = "any instant serves as the epoch")]

@@ -123,7 +123,7 @@ fn ends_without_a_common_protocol_say_so() {
     bed.listen(Config::default(), &[Protocol::Datagrams]);
     bed.call(Config::default(), &[Protocol::SrtWithStreams, Protocol::Srt], &transport);
     bed.run_for(MS(2_000));
-    let expected = punctual_quic::CloseReason::Tls(TlsFailure::NoCommonProtocol);
+    let expected = punctual_quic::QuicCloseReason::Tls(TlsFailure::NoCommonProtocol);
     let [Event::Closed(_, reason)] = &bed.ends[CALLER].quic_events[..] else {
         panic!("{:?}", bed.ends[CALLER].quic_events)
     };

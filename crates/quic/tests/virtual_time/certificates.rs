@@ -6,7 +6,8 @@ use std::time::Duration;
 use punctual_quic::pki_types::{CertificateDer, PrivatePkcs8KeyDer, UnixTime};
 use punctual_quic::tls::TlsFailure;
 use punctual_quic::{
-    CertificateHash, ClientTls, CloseReason, Event, Identity, Protocol, Renewal, ServerTls, Trust,
+    CertificateHash, ClientTls, Event, Identity, Protocol, QuicCloseReason, Renewal, ServerTls,
+    Trust,
 };
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 
@@ -53,7 +54,7 @@ fn trusting(authority: &Authority) -> ClientTls {
 fn failure(client: &ClientTls, server: &ServerTls, name: &str) -> TlsFailure {
     let duo = Duo::called(client, server, name);
     match duo.closed(CLIENT) {
-        Some(CloseReason::Tls(failure)) => failure.clone(),
+        Some(QuicCloseReason::Tls(failure)) => failure.clone(),
         other => panic!("{other:?}"),
     }
 }

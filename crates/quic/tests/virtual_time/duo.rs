@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use punctual_quic::{
-    ClientTls, CloseReason, ConnectionId, Endpoint, Event, ServerTls, TransportConfig,
+    ClientTls, ConnectionId, Event, QuicCloseReason, QuicEndpoint, ServerTls, TransportConfig,
 };
 use punctual_testbed::Steps;
 use punctual_units::Instant;
@@ -23,7 +23,7 @@ pub(crate) type Drops = Box<dyn FnMut(usize, &[u8]) -> bool>;
 /// A client and a server.
 pub(crate) struct Duo {
     pub(crate) now: Instant,
-    pub(crate) ends: [Endpoint; 2],
+    pub(crate) ends: [QuicEndpoint; 2],
     pub(crate) addresses: [SocketAddr; 2],
     pub(crate) events: [Vec<Event>; 2],
     /// Datagrams in flight: arrival, receiving end, source, content.
@@ -70,7 +70,7 @@ impl Duo {
     }
 
     /// Why the connection of an end has ended.
-    pub(crate) fn closed(&self, end: usize) -> Option<&CloseReason> {
+    pub(crate) fn closed(&self, end: usize) -> Option<&QuicCloseReason> {
         self.events[end].iter().find_map(|event| match event {
             Event::Closed(_, reason) => Some(reason),
             _ => None,

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use punctual_netem::LinkConfig;
 use punctual_proto::Config;
 use punctual_quic::tls::simulated::InsecureSimulatedClient;
-use punctual_quic::{ConnectionId, Endpoint, Event, Protocol, TransportConfig};
+use punctual_quic::{ConnectionId, Event, Protocol, QuicEndpoint, TransportConfig};
 
 use crate::bed::{Bed, LISTENER, MS, address, quic_endpoint};
 
@@ -15,7 +15,7 @@ const SRT: [Protocol; 2] = [Protocol::SrtWithStreams, Protocol::Srt];
 
 /// Another caller, whose packets arrive at once.
 struct Stranger {
-    quic: Endpoint,
+    quic: QuicEndpoint,
     address: SocketAddr,
     retries: usize,
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use punctual_quic::{
-    ClientTls, CloseReason, CongestionControl, Event, Identity, Protocol, SendError, ServerTls,
-    TransportConfig, Trust,
+    ClientTls, CongestionControl, Event, Identity, Protocol, QuicCloseReason, QuicSendError,
+    ServerTls, TransportConfig, Trust,
 };
 
 use crate::bed::{MS, address};
@@ -50,7 +50,7 @@ fn a_datagram_that_is_too_long_is_refused_with_the_limit() {
     let fits = duo.ends[CLIENT].send_datagram(id, vec![0; largest].into());
     assert_eq!(fits, Ok(()));
     let refused = duo.ends[CLIENT].send_datagram(id, vec![0; largest + 1].into());
-    assert_eq!(refused, Err(SendError::TooLong { size: largest + 1, largest }));
+    assert_eq!(refused, Err(QuicSendError::TooLong { size: largest + 1, largest }));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_message_that_is_too_long_harms_no_other_one() {
         let sent = duo.ends[CLIENT].send_message(id, message);
         let largest = 1 << 20;
         let expected = if length > largest {
-            Err(SendError::TooLong { size: length, largest })
+            Err(QuicSendError::TooLong { size: length, largest })
         } else {
             Ok(())
         };
@@ -151,10 +151,10 @@ fn a_close_tells_the_peer_code_and_reason() {
     let mut duo = connected();
     let (now, id) = (duo.now, duo.id(CLIENT));
     duo.ends[CLIENT].close(now, id, 42, "enough");
-    assert_eq!(duo.ends[CLIENT].send_datagram(id, datagram(1)), Err(SendError::Closed));
+    assert_eq!(duo.ends[CLIENT].send_datagram(id, datagram(1)), Err(QuicSendError::Closed));
     duo.run_for(MS(5_000));
-    assert_eq!(duo.closed(CLIENT), Some(&CloseReason::Local));
-    let reason = CloseReason::Peer { code: 42, reason: "enough".to_owned() };
+    assert_eq!(duo.closed(CLIENT), Some(&QuicCloseReason::Local));
+    let reason = QuicCloseReason::Peer { code: 42, reason: "enough".to_owned() };
     assert_eq!(duo.closed(SERVER), Some(&reason));
     assert_eq!(reason.to_string(), "closed by the peer with code 42: enough");
     assert_eq!([CLIENT, SERVER].map(|end| duo.ends[end].connection_count()), [0, 0]);
@@ -167,7 +167,7 @@ fn a_server_that_is_not_there_ends_the_call() {
     duo.connect(&client, "localhost");
     duo.drops = Box::new(|_, _| true);
     duo.run_for(MS(30_000));
-    assert_eq!(duo.closed(CLIENT), Some(&CloseReason::TimedOut));
+    assert_eq!(duo.closed(CLIENT), Some(&QuicCloseReason::TimedOut));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_netem::{Gate, Link, LinkStatistics};
+use punctual_netem::{Link, LinkEnd, LinkStatistics};
 use punctual_units::Instant;
 
 use crate::ids::LinkId;
@@ -16,13 +16,13 @@ pub(crate) struct LinkSlot {
     /// Whether the datagrams that pass its ends are noted.
     pub(crate) is_watched: bool,
     period: Duration,
-    series: Vec<LinkSample>,
+    series: Vec<LinkSnapshot>,
 }
 
 /// A link at one moment.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct LinkSample {
+pub struct LinkSnapshot {
     /// Time since the world's start.
     pub at: Duration,
     /// Packets in the link: in the queue, being transmitted, and on their way.
@@ -39,7 +39,7 @@ pub struct Passage {
     /// The link.
     pub link: LinkId,
     /// The end of the link.
-    pub gate: Gate,
+    pub gate: LinkEnd,
     /// The content of the datagram.
     pub content: Bytes,
 }
@@ -52,9 +52,9 @@ impl LinkSlot {
     }
 
     /// The interface of the capture for an end of the link, if it is captured.
-    pub(crate) fn interface(&self, gate: Gate) -> Option<u32> {
+    pub(crate) fn interface(&self, gate: LinkEnd) -> Option<u32> {
         let entrance = self.interface?;
-        Some(if gate == Gate::Entrance { entrance } else { entrance + 1 })
+        Some(if gate == LinkEnd::Entrance { entrance } else { entrance + 1 })
     }
 
     /// Records the totals each `period` from `now` on. Returns when the first sample is due.
@@ -65,7 +65,7 @@ impl LinkSlot {
 
     /// Takes a sample. Returns when the next one is due.
     pub(crate) fn sample(&mut self, now: Instant) -> Instant {
-        self.series.push(LinkSample {
+        self.series.push(LinkSnapshot {
             at: now - Instant::ORIGIN,
             in_flight: self.link.in_flight(),
             statistics: self.link.statistics().clone(),
@@ -74,7 +74,7 @@ impl LinkSlot {
     }
 
     /// The samples so far.
-    pub(crate) fn series(&self) -> &[LinkSample] {
+    pub(crate) fn series(&self) -> &[LinkSnapshot] {
         &self.series
     }
 }

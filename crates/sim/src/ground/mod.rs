@@ -11,7 +11,7 @@ use self::network::Network;
 use self::timetable::Timetable;
 use crate::agenda::Source;
 use crate::error::WorldError;
-use crate::host::{Host, HostConfig, Use, host_at};
+use crate::host::{HostConfig, RunningHost, Use, host_at};
 use crate::ids::{HostId, number};
 use crate::memory::Memory;
 use crate::packet::{Cargo, IpPacket};
@@ -19,7 +19,7 @@ use crate::packet::{Cargo, IpPacket};
 /// All hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    hosts: Vec<Host>,
+    hosts: Vec<RunningHost>,
     /// Hosts that have taken something in and are to be drained.
     touched: Vec<usize>,
     memory: Memory,
@@ -31,7 +31,7 @@ impl Hosts {
     /// Adds a host to the world with this seed.
     pub(crate) fn add(&mut self, config: &HostConfig, seed: u64) -> HostId {
         let index = self.hosts.len();
-        self.hosts.push(Host::new(config, seed, index));
+        self.hosts.push(RunningHost::new(config, seed, index));
         HostId(number(index))
     }
 
@@ -41,12 +41,12 @@ impl Hosts {
     }
 
     /// A host.
-    pub(crate) fn get(&self, host: usize) -> &Host {
+    pub(crate) fn get(&self, host: usize) -> &RunningHost {
         &self.hosts[host]
     }
 
     /// A host, to be changed.
-    pub(crate) fn get_mut(&mut self, host: usize) -> &mut Host {
+    pub(crate) fn get_mut(&mut self, host: usize) -> &mut RunningHost {
         &mut self.hosts[host]
     }
 

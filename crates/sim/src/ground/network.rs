@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use punctual_netem::{Arrival, Gate, Link, LinkConfig, LinkProfile};
+use punctual_netem::{Arrival, Link, LinkConfig, LinkEnd, LinkProfile};
 use punctual_units::Instant;
 
 use super::links::{LinkSlot, Passage};
@@ -93,7 +93,7 @@ impl Network {
     /// A packet at the next link of its route.
     pub(crate) fn enter(&mut self, time: &mut Timetable, packet: IpPacket) {
         let link = self.routes[packet.route as usize][usize::from(packet.hop)] as usize;
-        self.note(time.now(), link, Gate::Entrance, &packet);
+        self.note(time.now(), link, LinkEnd::Entrance, &packet);
         self.links[link].link.send(time.now(), packet);
         self.settle(time, link);
     }
@@ -102,7 +102,7 @@ impl Network {
     /// are not are passed on. [`settle`](Self::settle) is to be called after the last packet.
     pub(crate) fn recv(&mut self, time: &mut Timetable, link: usize) -> Option<IpPacket> {
         while let Some(Arrival { mut packet, .. }) = self.links[link].link.recv(time.now()) {
-            self.note(time.now(), link, Gate::Exit, &packet);
+            self.note(time.now(), link, LinkEnd::Exit, &packet);
             packet.hop = packet.hop.saturating_add(1);
             if usize::from(packet.hop) >= self.routes[packet.route as usize].len() {
                 return Some(packet);
@@ -155,7 +155,7 @@ impl Network {
     }
 
     /// Captures and notes a packet that passes an end of a link, if the link is to be observed.
-    fn note(&mut self, now: Instant, link: usize, gate: Gate, packet: &IpPacket) {
+    fn note(&mut self, now: Instant, link: usize, gate: LinkEnd, packet: &IpPacket) {
         let slot = &self.links[link];
         if let Some(interface) = slot.interface(gate) {
             self.captured.write(interface, now, packet);
@@ -197,8 +197,8 @@ mod tests {
             network.settle(&mut time, link);
         }
         assert_eq!(arrived, [(Instant::ORIGIN + 2 * delay, 2)]);
-        let gates: Vec<Gate> = network.take_passages().iter().map(|it| it.gate).collect();
-        assert_eq!(gates, [Gate::Entrance, Gate::Exit]);
+        let gates: Vec<LinkEnd> = network.take_passages().iter().map(|it| it.gate).collect();
+        assert_eq!(gates, [LinkEnd::Entrance, LinkEnd::Exit]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use punctual_proto::{
 use punctual_units::Instant;
 
 use super::receiving::Receiving;
-use super::{End, GroupLink, LinkOutcome, StreamConfig, Transport};
+use super::{End, GroupLinkConfig, LinkOutcome, StreamConfig, Transport};
 use crate::agenda::Source;
 use crate::ground::{Ground, Hosts};
 use crate::host::Use;
@@ -44,7 +44,7 @@ pub(crate) struct Member {
 /// A link as its stream defines it, and what became of its calls.
 #[derive(Debug)]
 struct BondLink {
-    defined: GroupLink,
+    defined: GroupLinkConfig,
     calls: u64,
     /// When it is called again, if it has ended.
     call_at: Option<Instant>,
@@ -102,7 +102,7 @@ impl Bond {
         let slot = &mut self.links[link];
         slot.calls += 1;
         slot.call_at = None;
-        let GroupLink { from, to, weight } = slot.defined;
+        let GroupLinkConfig { from, to, weight } = slot.defined;
         let (calling, called) = match self.caller {
             End::Sender => (from.index(), to.index()),
             End::Receiver => (to.index(), from.index()),

@@ -61,7 +61,7 @@ pub enum Transport {
         /// The weight of the first link, which joins the stream's `from` and `to`.
         weight: u16,
         /// The other links.
-        others: Vec<GroupLink>,
+        others: Vec<GroupLinkConfig>,
     },
     /// Bare datagrams.
     Udp,
@@ -73,7 +73,7 @@ pub enum Transport {
 /// A link of a group. Hosts represent the UDP ports of one machine, so all hosts of an end have the
 /// same clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct GroupLink {
+pub struct GroupLinkConfig {
     /// The host that sends.
     pub from: HostId,
     /// The host that receives.
@@ -114,12 +114,12 @@ impl Transport {
 
 impl StreamConfig {
     /// The pairs of hosts that it joins: one, or one for each link of a group.
-    pub(crate) fn links(&self) -> impl Iterator<Item = GroupLink> + '_ {
+    pub(crate) fn links(&self) -> impl Iterator<Item = GroupLinkConfig> + '_ {
         let (first, others) = match &self.transport {
             Transport::Group { weight, others, .. } => (*weight, &others[..]),
             _ => (0, &[][..]),
         };
-        let first = GroupLink { from: self.from, to: self.to, weight: first };
+        let first = GroupLinkConfig { from: self.from, to: self.to, weight: first };
         std::iter::once(first).chain(others.iter().copied())
     }
 

@@ -14,10 +14,10 @@ use punctual_proto::{
 use punctual_units::Instant;
 
 use self::bond::Bond;
-pub use self::config::{End, GroupLink, StreamConfig, Transport};
+pub use self::config::{End, GroupLinkConfig, StreamConfig, Transport};
 pub use self::outcome::{LinkOutcome, StreamIntegrity, StreamOutcome, StreamSample};
-use self::payload::Content;
 pub(crate) use self::payload::MIN_PAYLOAD;
+use self::payload::PayloadContent;
 use self::receiving::Receiving;
 pub(crate) use self::sending::{Phase, Sending};
 use crate::agenda::Source;
@@ -60,7 +60,7 @@ impl Stream {
         seed: u64,
         index: usize,
     ) -> Self {
-        let content = Content { key: derive(seed, Purpose::Stream, index) };
+        let content = PayloadContent { key: derive(seed, Purpose::Stream, index) };
         let chance = SplitMix64::new(derive(seed, Purpose::Application, index));
         Self {
             number: index,

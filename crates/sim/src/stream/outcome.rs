@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use punctual_metrics::{Quantiles, Report};
+use punctual_metrics::{MeterReport, Quantiles};
 use punctual_proto::{CloseReason, LinkState, Statistics};
 use punctual_units::Instant;
 
@@ -35,7 +35,7 @@ pub struct StreamOutcome {
     pub switches: u64,
     /// How the stream arrived, over the whole run; minimum, maximum and delay factor too. Times are
     /// the world's, so the hosts' clocks have no part in them.
-    pub metrics: Report,
+    pub metrics: MeterReport,
     /// From the sending application to the receiving one, each message, microseconds of the world.
     pub latency_us: Quantiles,
     /// Defects of the messages that were read.
@@ -96,7 +96,7 @@ pub struct StreamSample {
     /// The receiving end's statistics so far.
     pub receiver: Statistics,
     /// How the stream arrived: minimum, maximum and delay factor in this period, the rest so far.
-    pub metrics: Report,
+    pub metrics: MeterReport,
     /// The greatest lateness of a message of this period, after its due time.
     pub late_max: Duration,
 }

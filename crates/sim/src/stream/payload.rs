@@ -21,12 +21,12 @@ const PLACES: usize = 1_024;
 /// Writes and checks the messages of one stream. A body is a piece of one pattern, chosen by number
 /// and time, so that neither writing nor checking takes more than a look at each byte.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Content {
+pub(crate) struct PayloadContent {
     /// Tells the stream from all others.
     pub(crate) key: u64,
 }
 
-impl Content {
+impl PayloadContent {
     /// Message `number` of `size` bytes, at least [`MIN_PAYLOAD`], sent at `sent`.
     pub(crate) fn write(
         self,
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_message_is_read_as_it_was_written() {
-        let content = Content { key: 5 };
+        let content = PayloadContent { key: 5 };
         let mut memory = Memory::default();
         for size in [MIN_PAYLOAD, 25, 1_316, MAX_PAYLOAD, 1_500, 100_000] {
             let sent = Instant::from_nanos(1_234_567);
@@ -107,13 +107,13 @@ mod tests {
             assert_eq!(payload.len(), size);
             assert_eq!(content.read(&payload, size), Some((77, sent)));
             assert_eq!(content.read(&payload, size + 1), None);
-            assert_eq!(Content { key: 6 }.read(&payload, size), None, "another stream's");
+            assert_eq!(PayloadContent { key: 6 }.read(&payload, size), None, "another stream's");
         }
     }
 
     #[test]
     fn any_flipped_bit_is_found() {
-        let content = Content { key: 5 };
+        let content = PayloadContent { key: 5 };
         for size in [188, 3_000] {
             let payload = content.write(&mut Memory::default(), 9, Instant::from_millis(3), size);
             for bit in 0..size * 8 {

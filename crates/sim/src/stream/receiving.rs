@@ -1,17 +1,17 @@
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use punctual_metrics::{Arrival, Meter, Quantiles, ReadStampError, Report, Stamp};
+use punctual_metrics::{ArrivalOrder, Meter, MeterReport, Quantiles, ReadStampError, Stamp};
 use punctual_proto::{Message, Transmission};
 use punctual_units::Instant;
 
 use super::outcome::StreamIntegrity;
-use super::payload::Content;
+use super::payload::PayloadContent;
 
 /// The receiving application of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiving {
-    content: Content,
+    content: PayloadContent,
     size: usize,
     transmission: Transmission,
     /// The beginning of a message, of a stream of bytes.
@@ -27,7 +27,11 @@ pub(crate) struct Receiving {
 
 impl Receiving {
     /// Before the first message of `size` bytes.
-    pub(crate) fn new(content: Content, size: usize, transmission: Option<Transmission>) -> Self {
+    pub(crate) fn new(
+        content: PayloadContent,
+        size: usize,
+        transmission: Option<Transmission>,
+    ) -> Self {
         Self {
             content,
             size,
@@ -75,9 +79,9 @@ impl Receiving {
         let (sent_us, now_us) = (micros(sent), micros(now));
         let stamp = Stamp { seq, system_time_us: sent_us, monotonic_us: sent_us };
         match self.meter.submit_stamp(stamp, now_us, now_us) {
-            Arrival::InOrder => {}
-            Arrival::Reordered => self.integrity.disordered += 1,
-            Arrival::Duplicate => {
+            ArrivalOrder::InOrder => {}
+            ArrivalOrder::Reordered => self.integrity.disordered += 1,
+            ArrivalOrder::Duplicate => {
                 self.integrity.doubled += 1;
                 return;
             }
@@ -98,15 +102,15 @@ impl Receiving {
 
     /// How the stream arrived since the last report, and how late the latest message was; closes
     /// the period.
-    pub(crate) fn end_period(&mut self) -> (Report, Duration) {
+    pub(crate) fn end_period(&mut self) -> (MeterReport, Duration) {
         (self.meter.report(), std::mem::take(&mut self.period_late_max))
     }
 
     /// How the stream arrived in the whole run.
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> MeterReport {
         let least = self.latency_us.min().map(signed);
         let most = self.latency_us.max().map(signed);
-        Report {
+        MeterReport {
             latency_us_min: least,
             latency_us_max: most,
             delay_factor_us: self.latency_us.max().zip(self.latency_us.min()).map(|(a, b)| a - b),

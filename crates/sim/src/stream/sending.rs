@@ -7,10 +7,10 @@ use punctual_proto::SendError;
 use punctual_units::Instant;
 
 use super::StreamConfig;
-use super::payload::Content;
+use super::payload::PayloadContent;
 use crate::host::Lateness;
 use crate::memory::Memory;
-use crate::schedule::Pace;
+use crate::schedule::MessagePace;
 use crate::seeds::SplitMix64;
 
 /// Sends numbered messages at the times of a pace. A live application loses messages that the
@@ -22,10 +22,10 @@ pub(crate) struct Sending {
     payload: usize,
     duration: Duration,
     begun: Option<Instant>,
-    pace: Pace,
+    pace: MessagePace,
     /// When the next message is due.
     due: Option<Instant>,
-    content: Content,
+    content: PayloadContent,
     /// The last message of a file, while there is no room for it.
     waiting: Bytes,
     sent: u64,
@@ -53,7 +53,7 @@ impl Sending {
     /// An application that is as late as its host.
     pub(super) fn new(
         config: &StreamConfig,
-        content: Content,
+        content: PayloadContent,
         lateness: Lateness,
         chance: SplitMix64,
     ) -> Self {
@@ -63,7 +63,7 @@ impl Sending {
             payload: config.payload,
             duration: config.duration,
             begun: None,
-            pace: Pace::new(config.rate.clone(), config.payload),
+            pace: MessagePace::new(config.rate.clone(), config.payload),
             due: None,
             content,
             waiting: Bytes::new(),
@@ -200,7 +200,7 @@ mod tests {
             to: host,
             series: None,
         };
-        Sending::new(&stream, Content { key: 1 }, Lateness::default(), SplitMix64::new(1))
+        Sending::new(&stream, PayloadContent { key: 1 }, Lateness::default(), SplitMix64::new(1))
     }
 
     #[test]

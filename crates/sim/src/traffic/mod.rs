@@ -10,10 +10,10 @@ use punctual_units::{Bitrate, Instant};
 
 use self::firsts::Firsts;
 use self::tcp::Tcp;
-pub use self::tcp::{Progress, TcpConfig, TcpControl, TcpSource};
+pub use self::tcp::{FlowProgress, TcpConfig, TcpControl, TcpSource};
 use crate::error::WorldError;
 use crate::ids::LinkId;
-use crate::schedule::{Pace, RateSchedule};
+use crate::schedule::{MessagePace, RateSchedule};
 use crate::seeds::{Purpose, SplitMix64, derive};
 
 /// Cross traffic from the entrance of one link to the exit of another.
@@ -108,7 +108,7 @@ pub struct TrafficStatistics {
 
 /// Cross traffic at work.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct CrossFlow {
     config: TrafficConfig,
     pub(crate) route: u32,
     pub(crate) back: Option<u32>,
@@ -121,17 +121,17 @@ pub(crate) struct Flow {
 enum FlowSource {
     Paced {
         /// Since `begun`.
-        pace: Pace,
+        pace: MessagePace,
         begun: Instant,
         next: Option<Instant>,
-        bursts: Option<Bursts>,
+        bursts: Option<BurstTraffic>,
         arrived: Firsts,
     },
     Tcp(Box<Tcp>),
 }
 
 #[derive(Debug)]
-struct Bursts {
+struct BurstTraffic {
     rate: Bitrate,
     on: Duration,
     off: Duration,
@@ -158,7 +158,7 @@ impl TrafficConfig {
     }
 }
 
-impl Flow {
+impl CrossFlow {
     /// Flow number `index` of the world with this seed, from `start` on.
     pub(crate) fn new(
         config: TrafficConfig,
@@ -169,7 +169,7 @@ impl Flow {
     ) -> Self {
         let size = usize::from(config.packet);
         let paced = |rate, bursts| FlowSource::Paced {
-            pace: Pace::new(RateSchedule::constant(rate), size),
+            pace: MessagePace::new(RateSchedule::constant(rate), size),
             begun: start,
             next: Some(start),
             bursts,
@@ -180,7 +180,7 @@ impl Flow {
             Traffic::OnOff { rate, on, off } => {
                 let mut chance = SplitMix64::new(derive(seed, Purpose::Traffic, index));
                 let until = start + chance.exponential(on);
-                paced(rate, Some(Bursts { rate, on, off, chance, until }))
+                paced(rate, Some(BurstTraffic { rate, on, off, chance, until }))
             }
             Traffic::TcpLike { max_window } => {
                 FlowSource::Tcp(Box::new(Tcp::simple(config.packet, max_window)))
@@ -228,8 +228,10 @@ impl Flow {
                 {
                     *begun = bursts.until + bursts.chance.exponential(bursts.off);
                     bursts.until = *begun + bursts.chance.exponential(bursts.on);
-                    *pace =
-                        Pace::new(RateSchedule::constant(bursts.rate), self.config.packet.into());
+                    *pace = MessagePace::new(
+                        RateSchedule::constant(bursts.rate),
+                        self.config.packet.into(),
+                    );
                     *next = pace.next().map(|time| *begun + time);
                 }
                 self.statistics.sent
@@ -297,7 +299,7 @@ impl Flow {
     }
 
     /// The bytes of a TCP flow that arrived in order.
-    pub(crate) fn progress(&self) -> Option<&Progress> {
+    pub(crate) fn progress(&self) -> Option<&FlowProgress> {
         match &self.source {
             FlowSource::Paced { .. } => None,
             FlowSource::Tcp(tcp) => Some(tcp.progress()),

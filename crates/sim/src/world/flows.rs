@@ -7,11 +7,11 @@ use crate::error::WorldError;
 use crate::ground::Ground;
 use crate::ids::{TrafficId, number};
 use crate::packet::{Cargo, IpPacket};
-use crate::traffic::{Flow, Traffic, TrafficConfig};
+use crate::traffic::{CrossFlow, Traffic, TrafficConfig};
 
 /// All cross traffic.
 #[derive(Debug, Default)]
-pub(super) struct Flows(Vec<Flow>);
+pub(super) struct Flows(Vec<CrossFlow>);
 
 impl Flows {
     /// Adds cross traffic to the world with this seed.
@@ -31,13 +31,13 @@ impl Flows {
         };
         let index = self.0.len();
         let start = (Instant::ORIGIN + config.start).max(ground.now());
-        self.0.push(Flow::new(config, [route, back], seed, index, start));
+        self.0.push(CrossFlow::new(config, [route, back], seed, index, start));
         ground.time.set(Source::Traffic(index), Some(start));
         Ok(TrafficId(number(index)))
     }
 
     /// One flow.
-    pub(super) fn get(&self, traffic: TrafficId) -> &Flow {
+    pub(super) fn get(&self, traffic: TrafficId) -> &CrossFlow {
         &self.0[traffic.0 as usize]
     }
 

@@ -9,11 +9,11 @@ use punctual_netem::{LinkConfig, LinkProfile, LinkStatistics};
 use punctual_units::Instant;
 
 use self::flows::Flows;
-use self::streams::Streams;
+use self::streams::WorldStreams;
 use crate::agenda::Source;
 use crate::error::WorldError;
 use crate::ground::Ground;
-use crate::ground::links::{LinkSample, Passage};
+use crate::ground::links::{LinkSnapshot, Passage};
 use crate::host::HostConfig;
 use crate::ids::{HostId, LinkId, StreamId, TrafficId};
 use crate::packet::{Cargo, IpPacket};
@@ -21,7 +21,7 @@ use crate::seeds::{Purpose, derive};
 #[cfg(feature = "quic")]
 use crate::stream::{End, Transport};
 use crate::stream::{StreamConfig, StreamOutcome};
-use crate::traffic::{Progress, TrafficConfig, TrafficStatistics};
+use crate::traffic::{FlowProgress, TrafficConfig, TrafficStatistics};
 
 /// Hosts, links and what runs over them, in virtual time from one seed.
 ///
@@ -35,14 +35,19 @@ use crate::traffic::{Progress, TrafficConfig, TrafficStatistics};
 pub struct World {
     seed: u64,
     ground: Ground,
-    streams: Streams,
+    streams: WorldStreams,
     flows: Flows,
 }
 
 impl World {
     /// An empty world. Everything that is left to chance in it comes from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { seed, ground: Ground::new(), streams: Streams::default(), flows: Flows::default() }
+        Self {
+            seed,
+            ground: Ground::new(),
+            streams: WorldStreams::default(),
+            flows: Flows::default(),
+        }
     }
 
     /// Adds a host: one UDP port with an endpoint that listens and calls.
@@ -111,7 +116,7 @@ impl World {
 
     /// The state of the QUIC connection that carries a stream, at one end; `None` if there is none.
     #[cfg(feature = "quic")]
-    pub fn quic_info(&self, stream: StreamId, end: End) -> Option<punctual_quic::ConnectionInfo> {
+    pub fn quic_info(&self, stream: StreamId, end: End) -> Option<punctual_quic::QuicInfo> {
         let stream = self.streams.get(stream);
         let host = if end == End::Sender { stream.from } else { stream.to };
         let machine = &self.ground.hosts.get(host).machine;
@@ -138,7 +143,7 @@ impl World {
     }
 
     /// The bytes of a TCP flow that have arrived in order, over time; `None` for other traffic.
-    pub fn traffic_progress(&self, traffic: TrafficId) -> Option<&Progress> {
+    pub fn traffic_progress(&self, traffic: TrafficId) -> Option<&FlowProgress> {
         self.flows.get(traffic).progress()
     }
 
@@ -177,7 +182,7 @@ impl World {
     }
 
     /// The recorded series of a link.
-    pub fn link_series(&self, link: LinkId) -> &[LinkSample] {
+    pub fn link_series(&self, link: LinkId) -> &[LinkSnapshot] {
         self.ground.network.link(link).series()
     }
 

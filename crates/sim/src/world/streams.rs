@@ -13,16 +13,16 @@ use crate::ids::{HostId, StreamId, number};
 use crate::machine::MachineEvent;
 use crate::memory::Memory;
 use crate::packet::{Cargo, IpPacket};
-use crate::stream::{End, GroupLink, MIN_PAYLOAD, Stream, StreamConfig, Transport};
+use crate::stream::{End, GroupLinkConfig, MIN_PAYLOAD, Stream, StreamConfig, Transport};
 
 /// All streams.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(super) struct WorldStreams {
     streams: Vec<Stream>,
     memory: Memory,
 }
 
-impl Streams {
+impl WorldStreams {
     /// Adds a stream to the world with this seed.
     pub(super) fn add(
         &mut self,
@@ -177,7 +177,7 @@ impl Streams {
     }
 
     fn check(&self, config: &StreamConfig, ground: &Ground) -> Result<(), WorldError> {
-        for GroupLink { from, to, .. } in config.links() {
+        for GroupLinkConfig { from, to, .. } in config.links() {
             ground.check_hosts(from, to)?;
             ground.network.route(from, to)?;
             if config.transport.ends().is_some() {
@@ -207,7 +207,7 @@ impl Streams {
         if matches!(config.transport, Transport::Udp) {
             return Ok(());
         }
-        for GroupLink { from, to, .. } in config.links() {
+        for GroupLinkConfig { from, to, .. } in config.links() {
             let kinds = [from, to].map(|host| ground.hosts.get(host.index()).machine.kind());
             let is_srt = config.transport.ends().is_some();
             if kinds[0] != kinds[1] || kinds[0].carries_srt() != is_srt {
@@ -225,7 +225,7 @@ impl Streams {
 /// Lets the called hosts admit the stream's calls.
 fn admit(config: &StreamConfig, ground: &mut Ground) -> Result<(), WorldError> {
     let Some((sender, _, caller)) = config.transport.ends() else { return Ok(()) };
-    let called = |link: GroupLink| if caller == End::Sender { link.to } else { link.from };
+    let called = |link: GroupLinkConfig| if caller == End::Sender { link.to } else { link.from };
     let mut called: Vec<HostId> = config.links().map(called).collect();
     called.dedup();
     let transmission = sender.transmission();

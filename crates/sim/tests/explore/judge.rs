@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_metrics::Report;
+use punctual_metrics::MeterReport;
 use punctual_netem::LinkStatistics;
 use punctual_proto::Statistics;
 use punctual_sim::{LinkOutcome, StreamOutcome, StreamSample};
@@ -151,7 +151,7 @@ impl<'a> Judge<'a> {
         let read = last.metrics.received - first.metrics.received;
         assert!(read > 0, "nothing delivered from {from:?} to {until:?}: {stream:?}");
         // Messages under way at the first sample are counted in addition.
-        let unique = |report: &Report| report.received - report.duplicates;
+        let unique = |report: &MeterReport| report.received - report.duplicates;
         assert!(
             unique(&outcome.metrics) - unique(&first.metrics)
                 >= outcome.messages_sent - first.messages_sent,

@@ -288,7 +288,7 @@ fn over_quic(host: HostConfig) -> HostConfig {
     // QUIC doubles the time after which it repeats a packet of its handshake. While the faults last
     // it must not give up.
     let transport = TransportConfig { idle_timeout: SECS(30), ..TransportConfig::default() };
-    host.with_carriage(punctual_sim::Carriage::SrtOverQuic(transport))
+    host.with_carriage(punctual_sim::HostCarriage::SrtOverQuic(transport))
 }
 
 #[cfg(not(feature = "quic"))]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use punctual_sim::{
-    GroupLink, HostId, LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig,
+    GroupLinkConfig, HostId, LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig,
     Transport, World,
 };
 use punctual_testbed::ShownOnPanic;
@@ -173,7 +173,7 @@ fn transport(stream: &Stream, hosts: &[HostId], senders: usize) -> Transport {
     let Some(bonding) = &stream.bonding else { return Transport::Srt { sender, receiver, caller } };
     let others = (1..senders).map(|port| {
         let [from, to] = ends(&Stream { host: port, ..stream.clone() }, hosts, senders);
-        GroupLink { from, to, weight: bonding.weights[port] }
+        GroupLinkConfig { from, to, weight: bonding.weights[port] }
     });
     Transport::Group {
         kind: bonding.kind,

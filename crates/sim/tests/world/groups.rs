@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_netem::LinkConfig;
 use punctual_proto::{Config, GroupKind, LinkState};
 use punctual_sim::{
-    End, GroupLink, HostConfig, HostId, LinkId, RateSchedule, StreamConfig, StreamId,
+    End, GroupLinkConfig, HostConfig, HostId, LinkId, RateSchedule, StreamConfig, StreamId,
     StreamOutcome, Transport, World, WorldError,
 };
 use punctual_units::Bitrate;
@@ -44,7 +44,7 @@ impl Bonded {
     /// Weights fall from link to link.
     fn stream(&self, kind: GroupKind, config: &Config, mbps: u64, seconds: u64) -> StreamConfig {
         let others = self.ports[1..].iter().zip(1..);
-        let others = others.map(|(&from, n)| GroupLink { from, to: self.to, weight: 9 - n });
+        let others = others.map(|(&from, n)| GroupLinkConfig { from, to: self.to, weight: 9 - n });
         StreamConfig {
             transport: Transport::Group {
                 kind,

@@ -2,7 +2,7 @@
 
 use punctual_netem::{LinkConfig, Loss, Reorder};
 use punctual_quic::{CongestionControl, TransportConfig};
-use punctual_sim::{Carriage, End, HostConfig, StreamId, StreamOutcome, Transport, WorldError};
+use punctual_sim::{End, HostCarriage, HostConfig, StreamId, StreamOutcome, Transport, WorldError};
 
 use crate::common::{MS, Pair, SECS, delay, latency, lossy, srt};
 
@@ -10,17 +10,17 @@ fn transport(congestion: CongestionControl) -> TransportConfig {
     TransportConfig { congestion, ..TransportConfig::default() }
 }
 
-fn pair(seed: u64, link: LinkConfig, carriage: Carriage) -> Pair {
+fn pair(seed: u64, link: LinkConfig, carriage: HostCarriage) -> Pair {
     let host = HostConfig::default().with_carriage(carriage);
     Pair::of(seed, link, host, host)
 }
 
-fn srt_over_quic() -> Carriage {
-    Carriage::SrtOverQuic(transport(CongestionControl::None))
+fn srt_over_quic() -> HostCarriage {
+    HostCarriage::SrtOverQuic(transport(CongestionControl::None))
 }
 
-fn bare() -> Carriage {
-    Carriage::Quic(transport(CongestionControl::None))
+fn bare() -> HostCarriage {
+    HostCarriage::Quic(transport(CongestionControl::None))
 }
 
 fn run(pair: &mut Pair, transport: Transport) -> StreamOutcome {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_netem::{LinkConfig, Loss, QueueLimit};
 use punctual_proto::{Config, RatePolicy};
 use punctual_sim::{
-    LinkSample, StreamConfig, StreamId, TcpConfig, TcpControl, Traffic, TrafficConfig,
+    LinkSnapshot, StreamConfig, StreamId, TcpConfig, TcpControl, Traffic, TrafficConfig,
 };
 use punctual_units::Bitrate;
 
@@ -59,7 +59,7 @@ fn rate(pair: &Pair, stream: StreamId, from: Duration, to: Duration) -> f64 {
 fn queues(pair: &Pair, from: Duration, to: Duration) -> Vec<Duration> {
     let config = pair.world.link_config(pair.there);
     let packet = PACKET * 8.0 / config.rate.expect("a rate").as_bits_per_sec() as f64;
-    let queue = |sample: &LinkSample| {
+    let queue = |sample: &LinkSnapshot| {
         let in_link = Duration::from_secs_f64(sample.in_flight as f64 * packet);
         in_link.saturating_sub(config.delay)
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use punctual_netem::{LinkConfig, Loss, PacketList, Reorder};
 use punctual_sim::{
-    Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
+    FlowProgress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
 };
 use punctual_units::Bitrate;
 
@@ -19,7 +19,7 @@ fn run(
     link: &LinkConfig,
     (control, source): (TcpControl, TcpSource),
     time: Duration,
-) -> (Progress, TrafficStatistics) {
+) -> (FlowProgress, TrafficStatistics) {
     let mut pair = Pair::new(seed, link.clone());
     pair.world.set_link(pair.back, LinkConfig::default().with_delay(link.delay));
     let tcp_config = TcpConfig::new(control).with_source(source);

@@ -1,6 +1,6 @@
 //! Notes of the datagrams that pass a link.
 
-use punctual_sim::Gate;
+use punctual_sim::LinkEnd;
 
 use crate::common::{MS, Pair, SECS, latency, lossy, srt};
 
@@ -19,13 +19,13 @@ fn each_datagram_is_noted_where_it_passes() {
     assert!(notes.iter().all(|note| note.link == pair.there), "the other link is not watched");
     let count = |gate| notes.iter().filter(|note| note.gate == gate).count() as u64;
     let link = pair.world.link_statistics(pair.there);
-    assert_eq!((count(Gate::Entrance), count(Gate::Exit)), (link.sent, link.delivered));
+    assert_eq!((count(LinkEnd::Entrance), count(LinkEnd::Exit)), (link.sent, link.delivered));
     assert!(link.lost > 20, "{link:?}");
     // A datagram that passed both ends did so 20 ms apart.
-    let exit = notes.iter().find(|note| note.gate == Gate::Exit).expect("some arrived");
+    let exit = notes.iter().find(|note| note.gate == LinkEnd::Exit).expect("some arrived");
     let same =
         notes.iter().find(|note| note.content == exit.content && note.at == exit.at - MS(20));
-    assert!(same.is_some_and(|note| note.gate == Gate::Entrance));
+    assert!(same.is_some_and(|note| note.gate == LinkEnd::Entrance));
     pair.world.run_for(SECS(1));
     assert!(!pair.world.take_passages().is_empty() && pair.world.take_passages().is_empty());
 }

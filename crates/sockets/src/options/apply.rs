@@ -7,8 +7,8 @@ use punctual::{
     OptionValue, PORT_OPTIONS, PortConfig, Takes, Transmission, TypedOption,
 };
 
-use super::table::{Row, is_own};
-use super::{OptionNumber, Options, PACKET, Value, is_buffer};
+use super::table::{OptionRow, is_own};
+use super::{OptionNumber, Options, PACKET, SocketOptionValue, is_buffer};
 
 /// The options that together select the kind of data, as `Config::with_transmission` does.
 const KIND_OF_DATA: [OptionNumber; 3] =
@@ -56,7 +56,7 @@ pub(super) fn port_config(options: &Options, local: SocketAddr) -> PortConfig {
 }
 
 /// Whether an option takes a value.
-pub(super) fn is_valid(row: &Row, value: &Value) -> bool {
+pub(super) fn is_valid(row: &OptionRow, value: &SocketOptionValue) -> bool {
     let Some(info) = row.info else { return row.takes.number(value.number(), ANY).is_some() };
     match row.takes {
         _ if is_own(row.number) => with_own(Config::default(), info, value).is_ok(),
@@ -83,33 +83,39 @@ fn of_number<T>(
 }
 
 /// Returns `config` with an option of our own, whose texts are those of URIs.
-fn with_own(config: Config, info: &OptionInfo, value: &Value) -> Result<Config, ConfigError> {
+fn with_own(
+    config: Config,
+    info: &OptionInfo,
+    value: &SocketOptionValue,
+) -> Result<Config, ConfigError> {
     let text = value.to_text();
     let set = punctual_uri::set_option(config, info.name, &text);
     set.map_err(|_| ConfigError { option: info.name, value: text, expected: "valid" })
 }
 
 /// The value in the library's table. A number that only libsrt accepts stands for a valid one.
-fn converted(info: &OptionInfo, value: &Value) -> OptionValue {
+fn converted(info: &OptionInfo, value: &SocketOptionValue) -> OptionValue {
     let number = value.number();
     match value {
-        Value::Text(bytes) => match std::str::from_utf8(bytes) {
+        SocketOptionValue::Text(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => text.into(),
             Err(_) => OptionValue::Bytes(bytes.clone()),
         },
-        Value::Bool(on) => (*on).into(),
-        Value::Linger { on: 0, .. } => 0.into(),
-        Value::Linger { seconds, .. } => i64::from(*seconds).max(0).into(),
-        Value::Int(_) | Value::Long(_) => match (info.c.default, info.c.takes) {
-            (Some(CDefault::Word(words, _)), _) => match usize::try_from(number) {
-                Ok(index) if index < words.len() => words[index].into(),
-                _ => number.into(),
-            },
-            // -1 is the default, and all others but 0 are on.
-            (_, Takes::All) if info.kind == OptionKind::Switch && number != -1 => {
-                (number != 0).into()
+        SocketOptionValue::Bool(on) => (*on).into(),
+        SocketOptionValue::Linger { on: 0, .. } => 0.into(),
+        SocketOptionValue::Linger { seconds, .. } => i64::from(*seconds).max(0).into(),
+        SocketOptionValue::Int(_) | SocketOptionValue::Long(_) => {
+            match (info.c.default, info.c.takes) {
+                (Some(CDefault::Word(words, _)), _) => match usize::try_from(number) {
+                    Ok(index) if index < words.len() => words[index].into(),
+                    _ => number.into(),
+                },
+                // -1 is the default, and all others but 0 are on.
+                (_, Takes::All) if info.kind == OptionKind::Switch && number != -1 => {
+                    (number != 0).into()
+                }
+                (_, takes) => takes.number(number, info.range).unwrap_or(number).into(),
             }
-            (_, takes) => takes.number(number, info.range).unwrap_or(number).into(),
-        },
+        }
     }
 }

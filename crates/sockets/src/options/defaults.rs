@@ -6,8 +6,8 @@ use punctual::{
 };
 use punctual_uri::{Target, Uri};
 
-use super::table::Row;
-use super::value::{Kind, Value};
+use super::table::OptionRow;
+use super::value::{Kind, SocketOptionValue};
 
 /// The defaults of all sockets: libsrt's, or the user's own.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ impl Defaults {
 
     /// The value that an option shows if it is one of our own, or if the user's default differs
     /// from libsrt's.
-    pub(crate) fn shown(&self, row: &Row) -> Option<Value> {
+    pub(crate) fn shown(&self, row: &OptionRow) -> Option<SocketOptionValue> {
         let info = row.info?;
         let named = |it: &String| it == info.name || (it == "latency" && info.name == "rcvlatency");
         if row.default.is_some() && !self.names.iter().any(named) {
@@ -58,9 +58,9 @@ impl Defaults {
 }
 
 /// The value of an option in the type that libsrt's calls carry.
-fn convert(value: &OptionValue, kind: Kind, info: &OptionInfo) -> Option<Value> {
+fn convert(value: &OptionValue, kind: Kind, info: &OptionInfo) -> Option<SocketOptionValue> {
     if kind == Kind::Text {
-        return Some(Value::Text(value.to_string().into_bytes()));
+        return Some(SocketOptionValue::Text(value.to_string().into_bytes()));
     }
     let number = match value {
         OptionValue::Switch(on) => i64::from(*on),
@@ -77,9 +77,9 @@ fn convert(value: &OptionValue, kind: Kind, info: &OptionInfo) -> Option<Value> 
         OptionValue::Share(_) | OptionValue::Bytes(_) => return None,
     };
     match kind {
-        Kind::Bool => Some(Value::Bool(number != 0)),
-        Kind::Int => Some(Value::Int(i32::try_from(number).ok()?)),
-        Kind::Long => Some(Value::Long(number)),
+        Kind::Bool => Some(SocketOptionValue::Bool(number != 0)),
+        Kind::Int => Some(SocketOptionValue::Int(i32::try_from(number).ok()?)),
+        Kind::Long => Some(SocketOptionValue::Long(number)),
         Kind::Text | Kind::Linger => None,
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((options.int(OptionNumber::IPTTL), options.int(OptionNumber::IPTOS)), (32, -1));
         let local = "127.0.0.1:0".parse().unwrap();
         assert_eq!(options.port_config(local).ttl, Some(32));
-        options.set(OptionNumber::IPTTL, Value::Int(64)).unwrap();
+        options.set(OptionNumber::IPTTL, SocketOptionValue::Int(64)).unwrap();
         assert_eq!(options.port_config(local).ttl, Some(64));
         let error = Defaults::parse("latncy=1").unwrap_err();
         assert!(error.contains("latncy"), "{error}");

@@ -15,7 +15,7 @@ pub use self::defaults::Defaults;
 pub(crate) use self::table::MAX_LIVE_PAYLOAD;
 pub use self::table::OptionNumber;
 use self::table::{Access, QUERY, row};
-pub use self::value::{Kind, Value};
+pub use self::value::{Kind, SocketOptionValue};
 use crate::code::Code;
 
 /// The linger time that libsrt gives sockets of files, seconds.
@@ -35,7 +35,7 @@ fn is_buffer(number: OptionNumber) -> bool {
 /// The options of a socket: the values that were set, and defaults.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    set: BTreeMap<OptionNumber, Value>,
+    set: BTreeMap<OptionNumber, SocketOptionValue>,
     defaults: Arc<Defaults>,
 }
 
@@ -62,16 +62,17 @@ impl Options {
     }
 
     /// The value of an option; `None` for an unknown one or one that is only set.
-    pub(crate) fn get(&self, number: OptionNumber) -> Option<Value> {
+    pub(crate) fn get(&self, number: OptionNumber) -> Option<SocketOptionValue> {
         let row = row(number).filter(|row| row.access != Access::Write)?;
         let number =
             if number == OptionNumber::LATENCY { OptionNumber::RCVLATENCY } else { number };
         let kept = self.set.get(&number).cloned();
         if is_buffer(number) {
-            let packets = kept.or_else(|| row.default.map(Value::from))?;
+            let packets = kept.or_else(|| row.default.map(SocketOptionValue::from))?;
             return Some(self.buffer_bytes(&packets));
         }
-        kept.or_else(|| self.defaults.shown(&row)).or_else(|| row.default.map(Value::from))
+        kept.or_else(|| self.defaults.shown(&row))
+            .or_else(|| row.default.map(SocketOptionValue::from))
     }
 
     /// The number of an option, such as 1 for a switch that is on.
@@ -91,7 +92,11 @@ impl Options {
 
     /// Sets an option. Errors: the option does not exist or cannot be set, or the value is not
     /// valid.
-    pub(crate) fn set(&mut self, number: OptionNumber, value: Value) -> Result<(), Code> {
+    pub(crate) fn set(
+        &mut self,
+        number: OptionNumber,
+        value: SocketOptionValue,
+    ) -> Result<(), Code> {
         if number == QUERY {
             return self.set_query(&value);
         }
@@ -122,7 +127,7 @@ impl Options {
     /// The options that an accepted socket inherits, with the caller's stream ID.
     pub(crate) fn inherited(&self, stream_id: &[u8]) -> Self {
         let mut options = self.clone();
-        options.set.insert(OptionNumber::STREAMID, Value::Text(stream_id.to_vec()));
+        options.set.insert(OptionNumber::STREAMID, SocketOptionValue::Text(stream_id.to_vec()));
         options
     }
 
@@ -154,7 +159,7 @@ impl Options {
     }
 
     /// Takes defaults for this socket alone; options that were set before keep their values.
-    fn set_query(&mut self, value: &Value) -> Result<(), Code> {
+    fn set_query(&mut self, value: &SocketOptionValue) -> Result<(), Code> {
         let query = std::str::from_utf8(value.bytes()).map_err(|_| Code::InvalidParameter)?;
         let defaults = Defaults::parse(query).map_err(|_| Code::InvalidParameter)?;
         self.defaults = Arc::new(defaults);
@@ -162,10 +167,14 @@ impl Options {
     }
 
     /// The value that libsrt keeps: sizes of buffers are whole packets.
-    fn rounded(&self, number: OptionNumber, value: Value) -> Result<Value, Code> {
-        let Value::Int(int) = value else { return Ok(value) };
+    fn rounded(
+        &self,
+        number: OptionNumber,
+        value: SocketOptionValue,
+    ) -> Result<SocketOptionValue, Code> {
+        let SocketOptionValue::Int(int) = value else { return Ok(value) };
         let packet = self.int(OptionNumber::MSS) - 28;
-        Ok(Value::Int(match number {
+        Ok(SocketOptionValue::Int(match number {
             OptionNumber::SNDBUF => int / packet,
             OptionNumber::RCVBUF => {
                 (int / packet).max(LEAST_BUFFER).min(self.int(OptionNumber::FC))
@@ -184,9 +193,9 @@ impl Options {
     }
 
     /// The size of a buffer in bytes, from its packets.
-    fn buffer_bytes(&self, packets: &Value) -> Value {
+    fn buffer_bytes(&self, packets: &SocketOptionValue) -> SocketOptionValue {
         let packets = i32::try_from(packets.number()).unwrap_or(i32::MAX);
-        Value::Int(packets.saturating_mul(self.int(OptionNumber::MSS) - 28))
+        SocketOptionValue::Int(packets.saturating_mul(self.int(OptionNumber::MSS) - 28))
     }
 
     /// The largest payload of a packet: the packet filter needs a part of it.
@@ -213,7 +222,7 @@ impl Options {
             announced => announced,
         };
         if announced > most {
-            self.set.insert(OptionNumber::KMPREANNOUNCE, Value::Int(most));
+            self.set.insert(OptionNumber::KMPREANNOUNCE, SocketOptionValue::Int(most));
         }
     }
 
@@ -226,7 +235,7 @@ impl Options {
             OptionNumber::NAKREPORT,
             OptionNumber::MESSAGEAPI,
         ] {
-            self.set.insert(switch, Value::Bool(live));
+            self.set.insert(switch, SocketOptionValue::Bool(live));
         }
         let numbers = [
             (OptionNumber::RCVLATENCY, if live { 120 } else { 0 }),
@@ -235,12 +244,12 @@ impl Options {
             (OptionNumber::PAYLOADSIZE, if live { 1_316 } else { 0 }),
             (OptionNumber::RETRANSMITALGO, i32::from(live)),
         ];
-        self.set.extend(numbers.map(|(number, value)| (number, Value::Int(value))));
+        self.set.extend(numbers.map(|(number, value)| (number, SocketOptionValue::Int(value))));
         let (on, seconds) = if live { (0, 0) } else { (1, FILE_LINGER) };
-        self.set.insert(OptionNumber::LINGER, Value::Linger { on, seconds });
+        self.set.insert(OptionNumber::LINGER, SocketOptionValue::Linger { on, seconds });
         let congestion = if live { "live" } else { "file" };
-        self.set.insert(OptionNumber::CONGESTION, Value::Text(congestion.into()));
-        self.set.insert(OptionNumber::TRANSTYPE, Value::Int(i32::from(file)));
+        self.set.insert(OptionNumber::CONGESTION, SocketOptionValue::Text(congestion.into()));
+        self.set.insert(OptionNumber::TRANSTYPE, SocketOptionValue::Int(i32::from(file)));
     }
 }
 
@@ -251,27 +260,27 @@ mod tests {
     #[test]
     fn latency_sets_both_latencies_and_reads_the_receivers() {
         let mut options = Options::default();
-        options.set(OptionNumber::LATENCY, Value::Int(300)).unwrap();
-        options.set(OptionNumber::RCVLATENCY, Value::Int(200)).unwrap();
-        assert_eq!(options.get(OptionNumber::LATENCY), Some(Value::Int(200)));
-        assert_eq!(options.get(OptionNumber::PEERLATENCY), Some(Value::Int(300)));
+        options.set(OptionNumber::LATENCY, SocketOptionValue::Int(300)).unwrap();
+        options.set(OptionNumber::RCVLATENCY, SocketOptionValue::Int(200)).unwrap();
+        assert_eq!(options.get(OptionNumber::LATENCY), Some(SocketOptionValue::Int(200)));
+        assert_eq!(options.get(OptionNumber::PEERLATENCY), Some(SocketOptionValue::Int(300)));
     }
 
     #[test]
     fn buffers_are_whole_packets_within_libsrts_bounds() {
         let mut options = Options::default();
-        options.set(OptionNumber::RCVBUF, Value::Int(1)).unwrap();
+        options.set(OptionNumber::RCVBUF, SocketOptionValue::Int(1)).unwrap();
         assert_eq!(options.int(OptionNumber::RCVBUF), 32 * 1_472);
-        options.set(OptionNumber::SNDBUF, Value::Int(3_000)).unwrap();
+        options.set(OptionNumber::SNDBUF, SocketOptionValue::Int(3_000)).unwrap();
         assert_eq!(options.int(OptionNumber::SNDBUF), 2 * 1_472);
     }
 
     #[test]
     fn the_file_profile_can_be_taken_back() {
         let mut options = Options::default();
-        options.set(OptionNumber::TRANSTYPE, Value::Int(1)).unwrap();
+        options.set(OptionNumber::TRANSTYPE, SocketOptionValue::Int(1)).unwrap();
         assert!(!options.is_live() && !options.is_message_mode());
-        options.set(OptionNumber::TRANSTYPE, Value::Int(0)).unwrap();
+        options.set(OptionNumber::TRANSTYPE, SocketOptionValue::Int(0)).unwrap();
         assert!(options.is_live() && options.is_message_mode());
         assert_eq!(options.int(OptionNumber::PAYLOADSIZE), 1_316);
     }
@@ -280,12 +289,12 @@ mod tests {
     fn options_of_our_own_take_texts_or_numbers() {
         let mut options = Options::default();
         let number = OptionNumber(1_003);
-        assert_eq!(options.get(number), Some(Value::Text(b"0.001%".to_vec())));
-        options.set(number, Value::Text(b"0.5%".to_vec())).unwrap();
-        assert_eq!(options.get(number), Some(Value::Text(b"0.5%".to_vec())));
-        options.set(OptionNumber(1_010), Value::Int(700)).unwrap();
-        assert_eq!(options.get(OptionNumber(1_010)), Some(Value::Int(700)));
-        let invalid = options.set(number, Value::Text(b"much".to_vec()));
+        assert_eq!(options.get(number), Some(SocketOptionValue::Text(b"0.001%".to_vec())));
+        options.set(number, SocketOptionValue::Text(b"0.5%".to_vec())).unwrap();
+        assert_eq!(options.get(number), Some(SocketOptionValue::Text(b"0.5%".to_vec())));
+        options.set(OptionNumber(1_010), SocketOptionValue::Int(700)).unwrap();
+        assert_eq!(options.get(OptionNumber(1_010)), Some(SocketOptionValue::Int(700)));
+        let invalid = options.set(number, SocketOptionValue::Text(b"much".to_vec()));
         assert_eq!(invalid, Err(Code::InvalidParameter));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Access {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct OptionRow {
     pub(crate) number: OptionNumber,
     pub(crate) kind: Kind,
     pub(crate) access: Access,
@@ -53,7 +53,7 @@ macro_rules! table {
             $( #[doc = concat!("`", $name, "`.")] pub const $constant: Self = Self($number); )*
         }
 
-        const ROWS: &[Row] = &[$( Row {
+        const ROWS: &[OptionRow] = &[$( OptionRow {
             number: OptionNumber::$constant,
             kind: Kind::of($default),
             access: Access::$access,
@@ -126,7 +126,7 @@ const fn described(name: &str) -> i32 {
     panic!("the tables of options have no option of this name")
 }
 
-impl Row {
+impl OptionRow {
     fn of(info: &'static OptionInfo) -> Self {
         let number = OptionNumber(info.c.number);
         let is_write_only = number == OptionNumber::PASSPHRASE || number == OptionNumber::TRANSTYPE;
@@ -143,9 +143,9 @@ impl Row {
 }
 
 /// The row of the option with this number.
-pub(crate) fn row(number: OptionNumber) -> Option<Row> {
+pub(crate) fn row(number: OptionNumber) -> Option<OptionRow> {
     let of_socket = ROWS.iter().find(|row| row.number == number).copied();
-    of_socket.or_else(|| infos().find(|info| info.c.number == number.0).map(Row::of))
+    of_socket.or_else(|| infos().find(|info| info.c.number == number.0).map(OptionRow::of))
 }
 
 /// Whether an option is one of our own.
@@ -161,14 +161,14 @@ fn infos() -> impl Iterator<Item = &'static OptionInfo> {
 #[cfg(test)]
 mod tests {
     use super::super::apply::is_valid;
-    use super::super::value::Value;
+    use super::super::value::SocketOptionValue;
     use super::*;
 
     #[test]
     fn every_default_is_valid_and_of_its_type() {
-        let rows = infos().map(Row::of).chain(ROWS.iter().copied());
+        let rows = infos().map(OptionRow::of).chain(ROWS.iter().copied());
         for row in rows.filter(|row| row.default.is_some()) {
-            let value = row.default.map(Value::from).unwrap();
+            let value = row.default.map(SocketOptionValue::from).unwrap();
             assert!(is_valid(&row, &value), "{row:?}");
             assert_eq!(value.kind(), row.kind, "{row:?}");
         }

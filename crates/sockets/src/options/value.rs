@@ -40,7 +40,7 @@ pub(crate) const fn of_kind(kind: OptionKind) -> Kind {
     }
 }
 
-impl From<CDefault> for Value {
+impl From<CDefault> for SocketOptionValue {
     fn from(default: CDefault) -> Self {
         match default {
             CDefault::Bool(on) => Self::Bool(on),
@@ -54,7 +54,7 @@ impl From<CDefault> for Value {
 
 /// The value of an option.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Value {
+pub enum SocketOptionValue {
     /// A switch.
     Bool(bool),
     /// A whole number of 32 bits.
@@ -72,7 +72,7 @@ pub enum Value {
     },
 }
 
-impl Value {
+impl SocketOptionValue {
     /// The number of a switch or of a whole number; 0 for others.
     pub fn number(&self) -> i64 {
         match self {

@@ -49,7 +49,7 @@ fn answer_present(listening: &Listening, host: &Socket) {
 
 /// The terms on which a listening socket admits callers.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct AdmissionTerms {
     /// The options of the listening socket.
     pub(super) options: Options,
     pub(super) local: Option<Arc<LocalPort>>,
@@ -68,7 +68,7 @@ enum Answer {
     Refused,
 }
 
-impl Admission {
+impl AdmissionTerms {
     /// Answers one caller of the listening socket.
     fn answer(self, library: &Arc<Library>, call: IncomingCall) -> Answer {
         let options = self.options.inherited(call.raw_stream_id().bytes());

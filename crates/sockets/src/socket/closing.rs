@@ -7,7 +7,7 @@ use punctual::Phase;
 
 use super::core::Core;
 use super::link::Link;
-use crate::options::{OptionNumber, Options, Value};
+use crate::options::{OptionNumber, Options, SocketOptionValue};
 
 /// The time that a driver gets to tell the peer that the connection is closed.
 pub(super) const FAREWELL: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ impl Farewell {
 /// The time for which a socket with these options sends its data after it was closed.
 pub(super) fn linger_time(options: &Options) -> Duration {
     match options.get(OptionNumber::LINGER) {
-        Some(Value::Linger { on, seconds }) if on != 0 => {
+        Some(SocketOptionValue::Linger { on, seconds }) if on != 0 => {
             Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
         }
         _ => Duration::ZERO,
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn a_socket_lingers_only_if_it_is_told_to() {
         let mut options = Options::default();
-        options.set(OptionNumber::LINGER, Value::Linger { on: 0, seconds: 9 }).unwrap();
+        options.set(OptionNumber::LINGER, SocketOptionValue::Linger { on: 0, seconds: 9 }).unwrap();
         assert_eq!(linger_time(&options), Duration::ZERO);
-        options.set(OptionNumber::LINGER, Value::Linger { on: 1, seconds: 9 }).unwrap();
+        options.set(OptionNumber::LINGER, SocketOptionValue::Linger { on: 1, seconds: 9 }).unwrap();
         assert_eq!(linger_time(&options), Duration::from_secs(9));
     }
 
@@ -220,7 +220,8 @@ mod tests {
         send(&library, ends.caller, b"not due yet");
         let socket = library.find(ends.accepted).unwrap();
         until("it has come", || {
-            (socket.options().get(OptionNumber::RCVDATA).unwrap() != Value::Int(0)).then_some(())
+            (socket.options().get(OptionNumber::RCVDATA).unwrap() != SocketOptionValue::Int(0))
+                .then_some(())
         });
         library.close(ends.caller);
         until("it is broken", || (socket.state() == SocketState::Broken).then_some(()));

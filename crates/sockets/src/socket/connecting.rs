@@ -56,9 +56,9 @@ pub(super) struct Connecting {
 
 /// The calls of a socket.
 #[derive(Debug)]
-pub(crate) struct Caller<'a>(pub(super) &'a Socket);
+pub(crate) struct SocketCaller<'a>(pub(super) &'a Socket);
 
-impl Caller<'_> {
+impl SocketCaller<'_> {
     /// Calls the listener at `remote`, or meets it there. A socket whose calls block waits for the
     /// answer.
     pub(crate) fn connect(&self, remote: SocketAddr) -> Result<(), Failure> {
@@ -81,7 +81,7 @@ impl Caller<'_> {
 
     /// Meets the socket at `remote`, which calls this one at the same time.
     pub(crate) fn meet(&self, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
-        self.0.options().set(OptionNumber::RENDEZVOUS, crate::Value::Bool(true))?;
+        self.0.options().set(OptionNumber::RENDEZVOUS, crate::SocketOptionValue::Bool(true))?;
         self.connect_from(local, remote)
     }
 
@@ -258,7 +258,7 @@ mod tests {
     fn a_caller_that_refuses_a_wrong_passphrase_reads_that_it_is_wrong() {
         let library = Library::start().unwrap();
         let passphrase = |id, text: &str| {
-            let text = crate::Value::Text(text.as_bytes().to_vec());
+            let text = crate::SocketOptionValue::Text(text.as_bytes().to_vec());
             library.set_option(id, OptionNumber::PASSPHRASE, text).unwrap();
         };
         let waiting = library.create_socket();
@@ -269,7 +269,7 @@ mod tests {
         passphrase(caller, "passphrase of another");
         assert_fails(library.connect(caller, address), Code::ConnectionRejected);
         for state in [OptionNumber::SNDKMSTATE, OptionNumber::RCVKMSTATE, OptionNumber::KMSTATE] {
-            assert_eq!(library.option(caller, state).unwrap(), crate::Value::Int(4));
+            assert_eq!(library.option(caller, state).unwrap(), crate::SocketOptionValue::Int(4));
         }
         library.shut_down();
     }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use punctual::{CallId, Error, Group, GroupKind, GroupLink, LinkConnection, LinkId};
 use punctual_blocking::{Events, now};
 
-use super::connecting::{Caller, Connecting, any_address, connect_code};
+use super::connecting::{Connecting, SocketCaller, any_address, connect_code};
 use super::link::{Carrier, GroupSlot, Link};
-use super::members::{Call, Changes, MemberInfo, Members, Place};
+use super::members::{Changes, GroupMembers, MemberCall, MemberInfo, MemberPlace};
 use super::{Socket, SocketState, Stage, State};
 use crate::code::{Code, Failure};
 use crate::library::Library;
@@ -34,7 +34,7 @@ pub struct LinkCall {
     /// A number of the program's own; -1 for one of the library's.
     pub token: i32,
     /// Options of this link alone.
-    pub options: Vec<(OptionNumber, crate::Value)>,
+    pub options: Vec<(OptionNumber, crate::SocketOptionValue)>,
 }
 
 /// A call that was begun.
@@ -105,7 +105,7 @@ impl GroupLinks<'_> {
         if !self.0.core.settings.receive_blocks() || self.0.state() == SocketState::Connected {
             return Ok(last);
         }
-        Caller(self.0).await_answer().map_err(|_| Failure::from(Code::ConnectionLost))?;
+        SocketCaller(self.0).await_answer().map_err(|_| Failure::from(Code::ConnectionLost))?;
         let members = self.list();
         let up = members.iter().find(|member| member.socket == SocketState::Connected);
         Ok(up.map_or(last, |member| member.id))
@@ -171,9 +171,9 @@ impl GroupLinks<'_> {
         let (remote, weight) = (call.remote, call.weight);
         let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
         let freed = match members.place(remote, is_named.then_some(token)) {
-            Place::New => None,
-            Place::Taken(id, token) => return Ok((id, token)),
-            Place::Freed(id, socket) => Some((id, socket)),
+            MemberPlace::New => None,
+            MemberPlace::Taken(id, token) => return Ok((id, token)),
+            MemberPlace::Freed(id, socket) => Some((id, socket)),
         };
         drop(state);
         if let Some((id, failed)) = freed {
@@ -191,7 +191,7 @@ impl GroupLinks<'_> {
         drop(entered);
         let socket = self.new_link(&library, &state.options);
         let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
-        members.begin(Call { id, remote, weight, token, is_named }, Arc::clone(&socket));
+        members.begin(MemberCall { id, remote, weight, token, is_named }, Arc::clone(&socket));
         drop(state);
         if let Some(this) = self.0.this.upgrade() {
             library.runtime().spawn(async move {
@@ -265,7 +265,7 @@ impl GroupLinks<'_> {
     pub(crate) fn list(&self) -> Vec<MemberInfo> {
         self.follow();
         let mut state = self.0.lock();
-        state.members.as_mut().map(Members::list).unwrap_or_default()
+        state.members.as_mut().map(GroupMembers::list).unwrap_or_default()
     }
 
     /// The socket of the first link that is established.

@@ -179,7 +179,7 @@ impl Drop for Listening {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Library, OptionNumber, SocketState, Value};
+    use crate::{Library, OptionNumber, SocketOptionValue, SocketState};
     use std::sync::mpsc;
 
     use super::*;
@@ -211,7 +211,7 @@ mod tests {
         library.set_listen_hook(id, Some(hook)).unwrap();
         let address = listen(&library, id).address;
         let caller = library.create_socket();
-        let text = Value::Text(b"cam\xE9ra\0 1".to_vec());
+        let text = SocketOptionValue::Text(b"cam\xE9ra\0 1".to_vec());
         library.set_option(caller, OptionNumber::STREAMID, text).unwrap();
         assert_fails(library.connect(caller, address), Code::ConnectionRejected);
         assert_eq!(library.reject_reason(caller), 1_403);
@@ -245,7 +245,9 @@ mod tests {
             |library, caller| library.close(caller),
             |library, caller| library.bind(caller, any_port()).unwrap(),
             |library, caller| {
-                library.set_option(caller, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+                library
+                    .set_option(caller, OptionNumber::RCVSYN, SocketOptionValue::Bool(false))
+                    .unwrap();
                 library.connect(caller, ([127, 0, 0, 1], 9).into()).unwrap();
             },
         ];
@@ -286,7 +288,9 @@ mod tests {
             });
             listener.store(usize::try_from(waiting.id).unwrap(), Ordering::SeqCst);
             let caller = library.create_socket();
-            library.set_option(caller, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+            library
+                .set_option(caller, OptionNumber::RCVSYN, SocketOptionValue::Bool(false))
+                .unwrap();
             library.connect(caller, waiting.address).unwrap();
             done.recv().unwrap();
             let state = library.state(waiting.id);
@@ -307,7 +311,9 @@ mod tests {
             0
         });
         let slow_caller = library.create_socket();
-        library.set_option(slow_caller, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+        library
+            .set_option(slow_caller, OptionNumber::RCVSYN, SocketOptionValue::Bool(false))
+            .unwrap();
         library.connect(slow_caller, slow.address).unwrap();
         begun.recv().unwrap();
         library.close(slow.id);
@@ -325,7 +331,9 @@ mod tests {
     fn a_connection_that_was_collected_is_not_accepted() {
         let library = Library::start().unwrap();
         let waiting = listener(&library, &[]);
-        library.set_option(waiting.id, OptionNumber::RCVSYN, Value::Bool(false)).unwrap();
+        library
+            .set_option(waiting.id, OptionNumber::RCVSYN, SocketOptionValue::Bool(false))
+            .unwrap();
         let caller = library.create_socket();
         library.connect(caller, waiting.address).unwrap();
         let socket = library.find(waiting.id).unwrap();

@@ -44,19 +44,19 @@ pub struct MemberInfo {
 
 /// The links of a group and the calls that make them.
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct GroupMembers {
     pub(super) kind: GroupKind,
     /// The group, once it was opened.
     slot: Option<GroupSlot>,
-    members: Vec<Member>,
-    calls: Vec<Call>,
+    members: Vec<GroupMember>,
+    calls: Vec<MemberCall>,
     /// The links that are being accepted just now, and that only their thread can name.
     admissions: usize,
 }
 
 /// A link.
 #[derive(Debug)]
-struct Member {
+struct GroupMember {
     socket: Arc<Socket>,
     /// The call that makes it; `None` for a link of the peer's.
     call: Option<CallId>,
@@ -74,7 +74,7 @@ struct Member {
 
 /// A call, which the group repeats whenever its link has ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(super) struct MemberCall {
     pub(super) id: CallId,
     pub(super) remote: SocketAddr,
     pub(super) weight: u16,
@@ -85,7 +85,7 @@ pub(super) struct Call {
 
 /// The place that a link which the program calls finds.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum MemberPlace {
     /// It is a further link.
     New,
     /// The library has called this link again already: it is the program's now. The number of its
@@ -105,7 +105,7 @@ pub(super) struct Changes {
     pub(super) lost: Vec<Arc<Socket>>,
 }
 
-impl Members {
+impl GroupMembers {
     /// The links of a group of this kind that does not call yet.
     pub(super) const fn new(kind: GroupKind) -> Self {
         Self { kind, slot: None, members: Vec::new(), calls: Vec::new(), admissions: 0 }
@@ -134,8 +134,8 @@ impl Members {
 
     /// The place of a link that the program calls, at this address and with this token; `None` for
     /// any.
-    pub(super) fn place(&mut self, remote: SocketAddr, token: Option<i32>) -> Place {
-        let is_same = |call: &Call| {
+    pub(super) fn place(&mut self, remote: SocketAddr, token: Option<i32>) -> MemberPlace {
+        let is_same = |call: &MemberCall| {
             call.remote == remote && token.map_or(!call.is_named, |token| call.token == token)
         };
         let same: Vec<CallId> =
@@ -145,30 +145,30 @@ impl Members {
             match member.map(|index| &mut self.members[index]) {
                 Some(member) if member.link.is_some() && member.is_repeated => {
                     member.is_repeated = false;
-                    return Place::Taken(member.socket.id(), member.token);
+                    return MemberPlace::Taken(member.socket.id(), member.token);
                 }
                 // It is the program's, and established or on its way.
                 Some(member) if member.error.is_none() => {}
                 _ => {
                     self.calls.retain(|call| call.id != id);
                     let failed = member.map(|index| self.members.remove(index).socket);
-                    return Place::Freed(id, failed);
+                    return MemberPlace::Freed(id, failed);
                 }
             }
         }
-        Place::New
+        MemberPlace::New
     }
 
     /// Adds a link that the program calls.
-    pub(super) fn begin(&mut self, call: Call, socket: Arc<Socket>) {
+    pub(super) fn begin(&mut self, call: MemberCall, socket: Arc<Socket>) {
         self.calls.push(call);
-        self.members.push(Member::of(call, socket, false));
+        self.members.push(GroupMember::of(call, socket, false));
     }
 
     /// Removes a link. Returns its call and its name in the group.
     pub(super) fn remove(&mut self, id: i32) -> Option<(Option<CallId>, Option<LinkId>)> {
         let index = self.members.iter().position(|member| member.socket.id() == id)?;
-        let Member { call, link, .. } = self.members.remove(index);
+        let GroupMember { call, link, .. } = self.members.remove(index);
         self.calls.retain(|it| Some(it.id) != call);
         Some((call, link.map(|(id, _)| id)))
     }
@@ -204,7 +204,7 @@ impl Members {
     /// Adds an accepted link, with the socket that the listener has made for it.
     pub(super) fn admit(&mut self, link: LinkId, remote: SocketAddr, socket: Arc<Socket>) {
         let link = Some((link, LinkState::Joining));
-        self.members.push(Member { link, ..Member::of_peer(remote, socket) });
+        self.members.push(GroupMember { link, ..GroupMember::of_peer(remote, socket) });
     }
 
     /// Takes over the present connections of the group. A link without a socket gets a `new` one.
@@ -243,10 +243,10 @@ impl Members {
         connection: &LinkConnection,
         lost: &mut Vec<Arc<Socket>>,
         new: impl Fn() -> Option<Arc<Socket>>,
-    ) -> Option<&mut Member> {
-        let is_known = |it: &Member| it.link.is_some_and(|(id, _)| id == connection.id);
+    ) -> Option<&mut GroupMember> {
+        let is_known = |it: &GroupMember| it.link.is_some_and(|(id, _)| id == connection.id);
         let is_awaited =
-            |it: &Member| it.call.is_some() && it.call == connection.call && it.link.is_none();
+            |it: &GroupMember| it.call.is_some() && it.call == connection.call && it.link.is_none();
         let index =
             self.members.iter().position(is_known).or_else(|| {
                 self.members.iter().position(|it| is_awaited(it) && it.error.is_none())
@@ -258,21 +258,21 @@ impl Members {
         lost.extend(failed.map(|member| member.socket));
         let call = self.calls.iter().find(|call| Some(call.id) == connection.call);
         self.members.push(match call {
-            Some(call) => Member::of(*call, new()?, true),
-            None => Member::of_peer(connection.socket.peer_addr(), new()?),
+            Some(call) => GroupMember::of(*call, new()?, true),
+            None => GroupMember::of_peer(connection.socket.peer_addr(), new()?),
         });
         self.members.last_mut()
     }
 
     /// Describes the links.
     pub(super) fn list(&mut self) -> Vec<MemberInfo> {
-        self.members.iter_mut().map(Member::info).collect()
+        self.members.iter_mut().map(GroupMember::info).collect()
     }
 }
 
-impl Member {
-    fn of(call: Call, socket: Arc<Socket>, is_repeated: bool) -> Self {
-        let Call { id, remote, weight, token, .. } = call;
+impl GroupMember {
+    fn of(call: MemberCall, socket: Arc<Socket>, is_repeated: bool) -> Self {
+        let MemberCall { id, remote, weight, token, .. } = call;
         Self { call: Some(id), weight, token, is_repeated, ..Self::of_peer(remote, socket) }
     }
 

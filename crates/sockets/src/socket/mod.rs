@@ -30,12 +30,12 @@ use punctual::{
     Watcher,
 };
 
-use self::admission::Admission;
+use self::admission::AdmissionTerms;
 pub(crate) use self::admission::Groups;
 pub use self::buffer_means::{BufferLevel, BufferLevels};
 use self::closing::{FAREWELL, Farewell, linger_time};
 pub use self::connecting::ConnectHook;
-use self::connecting::{Caller, any_address, connect_code};
+use self::connecting::{SocketCaller, any_address, connect_code};
 pub use self::control::MessageControl;
 use self::core::Core;
 use self::files::Files;
@@ -45,9 +45,9 @@ pub use self::group::{LinkCall, StartedCall};
 use self::link::{Carrier, GroupSlot, Link};
 pub use self::listening::ListenHook;
 use self::listening::Listening;
-use self::members::Members;
+use self::members::GroupMembers;
 pub use self::members::{MemberInfo, MemberState};
-use self::names::Names;
+use self::names::ConnectionAddresses;
 use self::option_access::OptionAccess;
 use self::receiver::Receiver;
 use self::sender::Sender;
@@ -182,8 +182,8 @@ impl Socket {
     }
 
     /// The calls of this socket.
-    pub(crate) fn caller(&self) -> Caller<'_> {
-        Caller(self)
+    pub(crate) fn caller(&self) -> SocketCaller<'_> {
+        SocketCaller(self)
     }
 
     /// The options.
@@ -198,7 +198,7 @@ impl Socket {
 
     /// Makes a new socket a group of this kind.
     pub(crate) fn become_group(&self, kind: GroupKind) {
-        self.lock().members = Some(Members::new(kind));
+        self.lock().members = Some(GroupMembers::new(kind));
         self.core.note_group();
     }
 
@@ -227,7 +227,7 @@ impl Socket {
         }
         // As in libsrt, its own calls would never wait.
         for waits in [OptionNumber::SNDSYN, OptionNumber::RCVSYN] {
-            let _ = state.options.set(waits, crate::Value::Bool(false));
+            let _ = state.options.set(waits, crate::SocketOptionValue::Bool(false));
         }
     }
 
@@ -338,8 +338,8 @@ impl Socket {
         self.names().map(|names| names.peer())
     }
 
-    fn names(&self) -> Option<Names<'_>> {
-        self.core.link().and_then(Link::connection).map(Names)
+    fn names(&self) -> Option<ConnectionAddresses<'_>> {
+        self.core.link().and_then(Link::connection).map(ConnectionAddresses)
     }
 
     /// Sets the hook that decides on callers.
@@ -421,9 +421,9 @@ impl Socket {
     }
 
     /// The terms on which callers are admitted.
-    fn admission(&self) -> Admission {
+    fn admission(&self) -> AdmissionTerms {
         let state = self.lock();
-        Admission {
+        AdmissionTerms {
             options: state.options.clone(),
             local: state.local.clone(),
             connect_hook: state.connect_hook.clone(),
@@ -659,7 +659,7 @@ impl Socket {
         self.core.note_closed();
         let stage = std::mem::replace(&mut state.stage, Stage::Closed(now()));
         let local = state.local.clone();
-        let links = state.members.as_mut().map(Members::clear).unwrap_or_default();
+        let links = state.members.as_mut().map(GroupMembers::clear).unwrap_or_default();
         let is_group = state.members.is_some();
         drop(state);
         let before = stage.state();

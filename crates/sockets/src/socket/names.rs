@@ -6,9 +6,9 @@ use punctual::Socket as Connection;
 
 /// The addresses of a connection.
 #[derive(Debug)]
-pub(super) struct Names<'a>(pub(super) &'a Connection);
+pub(super) struct ConnectionAddresses<'a>(pub(super) &'a Connection);
 
-impl Names<'_> {
+impl ConnectionAddresses<'_> {
     /// This end's address; `bound` is that of its port. If the port is bound to every address, it
     /// is the one that the connection's datagrams are sent from.
     pub(super) fn local(&self, bound: Option<SocketAddr>) -> SocketAddr {

@@ -6,7 +6,7 @@ use punctual_blocking::Events;
 use super::link::Link;
 use super::{Socket, SocketState};
 use crate::code::{Code, Failure};
-use crate::options::{OptionNumber, Value};
+use crate::options::{OptionNumber, SocketOptionValue};
 use crate::ports::LocalPort;
 
 /// The options of a socket.
@@ -15,7 +15,11 @@ pub(crate) struct OptionAccess<'a>(pub(super) &'a Socket);
 
 impl OptionAccess<'_> {
     /// Sets an option.
-    pub(crate) fn set(&self, number: OptionNumber, value: Value) -> Result<(), Failure> {
+    pub(crate) fn set(
+        &self,
+        number: OptionNumber,
+        value: SocketOptionValue,
+    ) -> Result<(), Failure> {
         self.0.check_settable()?;
         if self.0.is_group() && NOT_OF_GROUPS.contains(&number) {
             return Err(Code::InvalidParameter.into());
@@ -40,7 +44,7 @@ impl OptionAccess<'_> {
     }
 
     /// The value of an option.
-    pub(crate) fn get(&self, number: OptionNumber) -> Result<Value, Failure> {
+    pub(crate) fn get(&self, number: OptionNumber) -> Result<SocketOptionValue, Failure> {
         if self.0.is_group() {
             return self.of_group(number);
         }
@@ -52,7 +56,7 @@ impl OptionAccess<'_> {
     }
 
     /// The value of an option of a group: what it has itself, or what its first link says.
-    fn of_group(&self, number: OptionNumber) -> Result<Value, Failure> {
+    fn of_group(&self, number: OptionNumber) -> Result<SocketOptionValue, Failure> {
         if NOT_READ_OF_GROUPS.contains(&number) {
             return Err(Code::InvalidParameter.into());
         }
@@ -62,7 +66,7 @@ impl OptionAccess<'_> {
                 let info = link.link().and_then(Link::connection).map(Connection::info);
                 link.options().live_value(number, info.as_ref())
             }
-            None if number == OptionNumber::ISN => Some(Value::Int(-1)),
+            None if number == OptionNumber::ISN => Some(SocketOptionValue::Int(-1)),
             None if own.contains(&number) => self.live_value(number, None),
             None => None,
         };
@@ -71,14 +75,21 @@ impl OptionAccess<'_> {
     }
 
     /// The value of an option that the connection determines.
-    fn live_value(&self, number: OptionNumber, info: Option<&ConnectionInfo>) -> Option<Value> {
-        let int = |number: u64| Some(Value::Int(i32::try_from(number).unwrap_or(i32::MAX)));
+    fn live_value(
+        &self,
+        number: OptionNumber,
+        info: Option<&ConnectionInfo>,
+    ) -> Option<SocketOptionValue> {
+        let int =
+            |number: u64| Some(SocketOptionValue::Int(i32::try_from(number).unwrap_or(i32::MAX)));
         match number {
-            OptionNumber::STATE => Some(Value::Int(self.0.state() as i32)),
-            OptionNumber::EVENT => Some(Value::Int(self.event_option().0.cast_signed())),
-            OptionNumber::ISN => {
-                Some(Value::Int(self.0.core.link().map_or(0, |link| link.first_sequence)))
+            OptionNumber::STATE => Some(SocketOptionValue::Int(self.0.state() as i32)),
+            OptionNumber::EVENT => {
+                Some(SocketOptionValue::Int(self.event_option().0.cast_signed()))
             }
+            OptionNumber::ISN => Some(SocketOptionValue::Int(
+                self.0.core.link().map_or(0, |link| link.first_sequence),
+            )),
             OptionNumber::MSS => int(u64::from(self.0.core.link()?.statistics().mss)),
             OptionNumber::SNDBUF | OptionNumber::RCVBUF => {
                 // libsrt counts packets, and packets have the size that both ends agreed on.
@@ -108,12 +119,12 @@ impl OptionAccess<'_> {
             OptionNumber::STREAMID => {
                 // In a rendezvous, the peer's replaces this end's own one.
                 let id = self.0.core.link()?.connection()?.raw_stream_id().bytes();
-                (!id.is_empty()).then(|| Value::Text(id.to_vec()))
+                (!id.is_empty()).then(|| SocketOptionValue::Text(id.to_vec()))
             }
             OptionNumber::PACKETFILTER => {
-                Some(Value::Text(info?.packet_filter.clone().into_bytes()))
+                Some(SocketOptionValue::Text(info?.packet_filter.clone().into_bytes()))
             }
-            OptionNumber::GROUPTYPE => Some(Value::Int(self.0.group_type())),
+            OptionNumber::GROUPTYPE => Some(SocketOptionValue::Int(self.0.group_type())),
             _ => None,
         }
     }
@@ -139,10 +150,10 @@ impl OptionAccess<'_> {
     }
 
     /// An option that the UDP port has, once the socket is bound.
-    fn ip_option(&self, read: impl FnOnce(&LocalPort) -> Option<u32>) -> Option<Value> {
+    fn ip_option(&self, read: impl FnOnce(&LocalPort) -> Option<u32>) -> Option<SocketOptionValue> {
         let state = self.0.lock();
         let value = read(state.local.as_ref()?)?;
-        Some(Value::Int(i32::try_from(value).ok()?))
+        Some(SocketOptionValue::Int(i32::try_from(value).ok()?))
     }
 
     fn statistics_now(&self) -> punctual::Statistics {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use bytes::buf::UninitSlice;
 use punctual::{CloseReason, Error, Message, Transmission, Wakes};
-use punctual_blocking::{Events, Inbox};
+use punctual_blocking::{Events, MessageInbox};
 
 use super::control::MessageControl;
 use super::core::Core;
@@ -14,7 +14,7 @@ use crate::code::{Code, Failure};
 /// The receiving half of a socket.
 #[derive(Debug, Default)]
 pub(super) struct Receiver {
-    inbox: Mutex<Inbox>,
+    inbox: Mutex<MessageInbox>,
 }
 
 impl Receiver {
@@ -53,8 +53,8 @@ impl Receiver {
         &'a self,
         core: &Core,
         link: &Link,
-        mut inbox: MutexGuard<'a, Inbox>,
-    ) -> Result<MutexGuard<'a, Inbox>, Failure> {
+        mut inbox: MutexGuard<'a, MessageInbox>,
+    ) -> Result<MutexGuard<'a, MessageInbox>, Failure> {
         let mut deadline = None;
         loop {
             let mark = core.mark();
@@ -141,7 +141,7 @@ impl Receiver {
         self.inbox().len()
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+    fn inbox(&self) -> MutexGuard<'_, MessageInbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -156,7 +156,7 @@ fn end_of_data(link: &Link, error: &Error) -> Result<(), Failure> {
 }
 
 /// Nothing more is due now.
-fn note_exhausted(core: &Core, link: &Link, inbox: &mut Inbox) {
+fn note_exhausted(core: &Core, link: &Link, inbox: &mut MessageInbox) {
     let mark = core.mark();
     if inbox.is_drained(mark) {
         core.clear(Events::IN, mark);
@@ -175,7 +175,7 @@ fn note_exhausted(core: &Core, link: &Link, inbox: &mut Inbox) {
 }
 
 /// Fills the inbox if it is empty. Otherwise the application does so when it has emptied it.
-fn hand_over(core: &Core, link: &Link, inbox: &mut Inbox, wakes: &mut Wakes) {
+fn hand_over(core: &Core, link: &Link, inbox: &mut MessageInbox, wakes: &mut Wakes) {
     if !inbox.is_empty() {
         core.raise_together(Events::IN, wakes);
         return;

@@ -75,7 +75,7 @@ fn deadline(millis: i32) -> Option<Instant> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Value;
+    use crate::SocketOptionValue;
 
     #[test]
     fn calls_read_what_was_set_last() {
@@ -84,9 +84,9 @@ mod tests {
         assert!(settings.send_blocks() && settings.receive_blocks());
         assert_eq!((settings.send_deadline(), settings.receive_deadline()), (None, None));
         assert_eq!(settings.payload(), 1_316);
-        options.set(OptionNumber::SNDSYN, Value::Bool(false)).unwrap();
-        options.set(OptionNumber::RCVTIMEO, Value::Int(60_000)).unwrap();
-        options.set(OptionNumber::PAYLOADSIZE, Value::Int(0)).unwrap();
+        options.set(OptionNumber::SNDSYN, SocketOptionValue::Bool(false)).unwrap();
+        options.set(OptionNumber::RCVTIMEO, SocketOptionValue::Int(60_000)).unwrap();
+        options.set(OptionNumber::PAYLOADSIZE, SocketOptionValue::Int(0)).unwrap();
         settings.follow(&options);
         assert!(!settings.send_blocks() && settings.receive_blocks());
         assert!(settings.receive_deadline().is_some_and(|deadline| deadline > now()));

@@ -8,8 +8,8 @@ use punctual_blocking::now;
 
 use super::connecting::{ConnectHook, Connecting};
 use super::listening::{ListenHook, Listening};
-use super::members::Members;
-use super::statistics::Baseline;
+use super::members::GroupMembers;
+use super::statistics::StatisticsBaseline;
 use crate::code::{Code, Failure};
 use crate::options::{OptionNumber, Options, phase};
 use crate::ports::LocalPort;
@@ -44,13 +44,13 @@ pub(super) struct State {
     pub(super) local: Option<Arc<LocalPort>>,
     pub(super) connect_hook: Option<ConnectHook>,
     pub(super) listen_hook: Option<ListenHook>,
-    pub(super) baseline: Baseline,
+    pub(super) baseline: StatisticsBaseline,
     /// The error of a call whose thread waits for the answer.
     pub(super) failure: Option<Failure>,
     /// The states of the keys that a failed call has left.
     pub(super) failed_keys: FailedKeys,
     /// The links, if the socket is a group.
-    pub(super) members: Option<Members>,
+    pub(super) members: Option<GroupMembers>,
 }
 
 /// The states of the keys after a failed call, as libsrt tells them.
@@ -122,7 +122,7 @@ impl State {
             local: None,
             connect_hook: None,
             listen_hook: None,
-            baseline: Baseline::default(),
+            baseline: StatisticsBaseline::default(),
             failure: None,
             failed_keys: FailedKeys::default(),
             members: None,

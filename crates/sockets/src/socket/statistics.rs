@@ -7,7 +7,7 @@ use super::link::Link;
 
 /// The snapshot from which the present interval counts.
 #[derive(Debug, Default)]
-pub(super) struct Baseline(Option<Box<Statistics>>);
+pub(super) struct StatisticsBaseline(Option<Box<Statistics>>);
 
 /// The statistics of a connection since it was made, and of an interval.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct TransferStatistics {
 impl TransferStatistics {
     /// The statistics of a connection, with the interval from `baseline` on. With `clear`, a new
     /// interval begins.
-    pub(super) fn of(link: &Link, baseline: &mut Baseline, clear: bool) -> Self {
+    pub(super) fn of(link: &Link, baseline: &mut StatisticsBaseline, clear: bool) -> Self {
         let total = link.statistics();
         let interval = match &baseline.0 {
             Some(baseline) => total.since(baseline),

@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 
-use super::{ReadStatsError, Rows};
+use super::{ParsedRows, ReadStatsError};
 
 /// The lines of a text that are not empty, each as a record of its own: a quotation mark in one
 /// line cannot swallow the next.
@@ -15,7 +15,7 @@ pub(super) struct Lines<'a> {
 
 /// Lines that are no rows.
 #[derive(Default)]
-pub(super) struct LeftOut {
+pub(super) struct LeftOutLines {
     count: u64,
     first: Option<ReadStatsError>,
 }
@@ -31,11 +31,11 @@ impl<'a> Lines<'a> {
     /// # Errors
     ///
     /// There is none; the error is that of the first line.
-    pub(super) fn header(&mut self) -> Result<Rows, ReadStatsError> {
+    pub(super) fn header(&mut self) -> Result<ParsedRows, ReadStatsError> {
         let mut fault = None;
         while let Some((line, text)) = self.next_text() {
             self.delimiter = delimiter(text);
-            match Rows::new(&self.record(text)) {
+            match ParsedRows::new(&self.record(text)) {
                 Ok(rows) => return Ok(rows),
                 Err(error) => fault = fault.or(Some(ReadStatsError { line, ..error })),
             }
@@ -73,7 +73,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl LeftOut {
+impl LeftOutLines {
     /// Counts a line with `fields` fields where the header has `expected`.
     pub(super) fn add(&mut self, line: u64, fields: usize, expected: usize) {
         self.count += 1;

@@ -3,13 +3,13 @@
 use std::fmt::Display;
 
 use super::Look;
-use super::layout::{Field, Layout};
+use super::layout::{Layout, PlacedPanel};
 use crate::axis::{Axis, Scale};
 use crate::scale::Range;
 use crate::svg::{Px, Xml};
 
 /// The fine lines of a plot, its frame, and the numbers at its left.
-pub(crate) fn draw_grid(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(crate) fn draw_grid(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let (width, height) = (layout.plot_width, field.height);
     let (mut path, mut fine) = (String::new(), String::new());
     for tick in &field.y_ticks {
@@ -37,7 +37,7 @@ pub(crate) fn draw_grid(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
 }
 
 /// The title of a panel, above it.
-pub(crate) fn draw_heading(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(crate) fn draw_heading(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let name = name(&field.panel.y, field.y);
     let attributes: [(&str, &dyn Display); 4] =
         [("class", &"t"), ("x", &Px(6.0)), ("y", &Px(field.heading)), ("font-weight", &"600")];

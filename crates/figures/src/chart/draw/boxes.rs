@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{Field, Layout};
+use super::layout::{Layout, PlacedPanel};
 use super::series::telling;
 use super::{Spot, shapes};
 use crate::series::{Point, Series, Style, drawable};
 use crate::svg::{Px, Xml};
 
 /// Draws the box plots of a panel, those of one place side by side.
-pub(super) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(super) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let all = field.panel.series.iter().zip(field.slots.iter().copied());
     let boxes: Vec<_> = all.filter(|(series, _)| series.style == Style::Box).collect();
     let count = boxes.len();
@@ -22,7 +22,7 @@ pub(super) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
 fn draw_one(
     xml: &mut Xml,
     layout: &Layout<'_>,
-    field: &Field<'_>,
+    field: &PlacedPanel<'_>,
     series: &Series,
     slot: usize,
     shift: f64,

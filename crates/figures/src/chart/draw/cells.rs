@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::Spot;
-use super::layout::{Field, Layout};
+use super::layout::{Layout, PlacedPanel};
 use crate::series::{Style, drawable};
 use crate::svg::{Px, Xml};
 
 /// Draws the cells of a panel, those of one shade in one path.
-pub(super) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(super) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let series = field.panel.series.iter().filter(|series| series.style == Style::Cells);
     let points = series.flat_map(|series| &series.points);
     let mut paths = vec![String::new(); SHADES];

@@ -6,7 +6,7 @@ use super::{Look, Spot};
 use crate::axis::{Axis, Scale};
 use crate::chart::{Chart, Panel};
 use crate::scale::{Ends, Range, Tick};
-use crate::series::{Marker, Place, Point, Series, Style, drawable};
+use crate::series::{Marker, Point, Series, SeriesPlace, Style, drawable};
 use crate::svg::Px;
 use crate::theme::COLOURS;
 use crate::width::text_width;
@@ -21,7 +21,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) plot_width: f64,
     pub(crate) x: Range,
     pub(crate) x_ticks: Vec<Tick>,
-    pub(crate) fields: Vec<Field<'a>>,
+    pub(crate) fields: Vec<PlacedPanel<'a>>,
     /// The legend above all panels, empty where each has its own.
     pub(crate) shared_legend: Legend,
     /// Room left free at both ends of the horizontal axis, for markers at its ends.
@@ -29,7 +29,7 @@ pub(crate) struct Layout<'a> {
 }
 
 /// A panel with its place.
-pub(crate) struct Field<'a> {
+pub(crate) struct PlacedPanel<'a> {
     pub(crate) index: usize,
     pub(crate) panel: &'a Panel,
     /// Slot of each series.
@@ -57,7 +57,7 @@ impl<'a> Layout<'a> {
         let shared = share_a_legend(chart);
         let x = x_range(chart);
         let plot_height = plot_height(chart, look);
-        let mut fields: Vec<Field<'a>> = Vec::new();
+        let mut fields: Vec<PlacedPanel<'a>> = Vec::new();
         for (index, panel) in chart.panels.iter().enumerate() {
             fields.push(field(index, panel, slots[index].clone(), plot_height));
         }
@@ -84,7 +84,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Puts the panels below each other.
-    fn stack(&mut self, fields: Vec<Field<'a>>, shared: bool, top: f64, look: &Look) {
+    fn stack(&mut self, fields: Vec<PlacedPanel<'a>>, shared: bool, top: f64, look: &Look) {
         let room = look.width - 2.0 * LEGEND_EDGE;
         let mut y = top;
         if shared {
@@ -129,12 +129,12 @@ impl<'a> Layout<'a> {
     }
 
     /// Where a value of a panel is drawn, within its plot.
-    pub(crate) fn spot(&self, field: &Field<'_>, x: f64, y: f64) -> Spot {
+    pub(crate) fn spot(&self, field: &PlacedPanel<'_>, x: f64, y: f64) -> Spot {
         Spot { x: self.x_of(x), y: field.y_of(y) }
     }
 }
 
-impl Field<'_> {
+impl PlacedPanel<'_> {
     /// Distance of a value from the upper edge of the plot.
     pub(crate) fn y_of(&self, value: f64) -> f64 {
         (1.0 - self.y.place(value)) * self.height
@@ -146,13 +146,13 @@ impl Field<'_> {
     }
 }
 
-fn field(index: usize, panel: &Panel, slots: Vec<usize>, height: f64) -> Field<'_> {
+fn field(index: usize, panel: &Panel, slots: Vec<usize>, height: f64) -> PlacedPanel<'_> {
     let count = (height / 42.0).max(2.0);
     let y = Range::of(&panel.y, y_values(panel), Ends::Round(count));
     let y_ticks = without_collisions(y.ticks(count), |tick| ((1.0 - tick.at) * height, 13.0));
     let clipped = panel.y.low.is_some() || panel.y.high.is_some();
     let empty = !points(panel).any(|point| point.y.is_finite());
-    Field {
+    PlacedPanel {
         index,
         panel,
         slots,
@@ -189,8 +189,8 @@ fn y_values(panel: &Panel) -> impl Iterator<Item = f64> {
         [point.y, low, high]
     });
     let marked = panel.markers.iter().filter_map(|marker| match marker {
-        Marker { at: Place::Y(y), .. } => Some(*y),
-        Marker { at: Place::X(_), .. } => None,
+        Marker { at: SeriesPlace::Y(y), .. } => Some(*y),
+        Marker { at: SeriesPlace::X(_), .. } => None,
     });
     values.chain(marked)
 }
@@ -198,8 +198,8 @@ fn y_values(panel: &Panel) -> impl Iterator<Item = f64> {
 fn x_range(chart: &Chart) -> Range {
     let values = chart.panels.iter().flat_map(|panel| {
         let marked = panel.markers.iter().filter_map(|marker| match marker {
-            Marker { at: Place::X(x), .. } => Some(*x),
-            Marker { at: Place::Y(_), .. } => None,
+            Marker { at: SeriesPlace::X(x), .. } => Some(*x),
+            Marker { at: SeriesPlace::Y(_), .. } => None,
         });
         let there = points(panel).filter(|point| drawable(point.y) || point.ends().is_some());
         there.map(|point| point.x).chain(marked)

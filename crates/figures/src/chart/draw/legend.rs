@@ -11,12 +11,12 @@ use crate::width::{shorten, text_width};
 /// The legend of a panel or a chart.
 #[derive(Default)]
 pub(crate) struct Legend {
-    entries: Vec<Entry>,
+    entries: Vec<LegendEntry>,
     pub(crate) height: f64,
     font: f64,
 }
 
-struct Entry {
+struct LegendEntry {
     name: String,
     slot: usize,
     style: Style,
@@ -34,10 +34,10 @@ impl Legend {
         font: f64,
     ) -> Self {
         let row = font + 7.0;
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<LegendEntry> = Vec::new();
         let mut at = Spot { x: left, y: top + row / 2.0 };
         for (series, slot) in series.filter(|(series, _)| !series.name.is_empty()) {
-            let same = |known: &Entry| {
+            let same = |known: &LegendEntry| {
                 known.name == series.name
                     && known.slot == slot
                     && known.reference == series.reference
@@ -50,7 +50,7 @@ impl Legend {
             if at.x > left && at.x + width - GAP > left + room {
                 at = Spot { x: left, y: at.y + row };
             }
-            entries.push(Entry {
+            entries.push(LegendEntry {
                 name,
                 slot,
                 style: series.style,
@@ -71,7 +71,7 @@ impl Legend {
     }
 }
 
-impl Entry {
+impl LegendEntry {
     fn draw(&self, xml: &mut Xml, font: f64) {
         let Spot { x, y } = self.at;
         let slot = self.slot;

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use super::Spot;
-use super::layout::{Field, Layout};
+use super::layout::{Layout, PlacedPanel};
 use crate::chart::Panel;
-use crate::series::{Marker, Place, drawable};
+use crate::series::{Marker, SeriesPlace, drawable};
 use crate::svg::{Px, Xml};
 use crate::width::text_width;
 
@@ -21,7 +21,7 @@ pub(crate) struct Label<'a> {
 /// Gives the labels of vertical lines their places, and tells how high their rows are together.
 pub(crate) fn place_labels<'a>(layout: &Layout<'_>, panel: &'a Panel) -> (Vec<Label<'a>>, f64) {
     let lines = panel.markers.iter().filter_map(|marker| match marker {
-        Marker { at: Place::X(x), label } if drawable(*x) => Some((layout.x_of(*x), label)),
+        Marker { at: SeriesPlace::X(x), label } if drawable(*x) => Some((layout.x_of(*x), label)),
         _ => None,
     });
     let mut lines: Vec<(f64, &String)> = lines.filter(|(_, label)| !label.is_empty()).collect();
@@ -42,11 +42,11 @@ pub(crate) fn place_labels<'a>(layout: &Layout<'_>, panel: &'a Panel) -> (Vec<La
 }
 
 /// Draws the lines, below the data. Vertical ones go through all panels.
-pub(crate) fn draw_lines(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(crate) fn draw_lines(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let all = layout.chart.panels.iter().flat_map(|panel| &panel.markers);
     let mut path = String::new();
     for marker in all {
-        if let Place::X(x) = marker.at
+        if let SeriesPlace::X(x) = marker.at
             && drawable(x)
         {
             path += &format!("M{} 0V{}", Px(layout.x_of(x)), Px(field.height));
@@ -62,7 +62,7 @@ pub(crate) fn draw_lines(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) 
 
 /// Draws the labels: of vertical lines above the plot, of horizontal ones near their line, where
 /// they cover the least, with a rim so that they can be read over data.
-pub(crate) fn draw_labels(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(crate) fn draw_labels(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let size = layout.font - 1.0;
     for label in &field.labels {
         let attributes: [(&str, &dyn Display); 4] = [
@@ -120,17 +120,17 @@ impl Stand {
 }
 
 /// The horizontal lines of a panel: value and label.
-fn heights<'a>(field: &Field<'a>) -> impl Iterator<Item = (f64, &'a str)> {
+fn heights<'a>(field: &PlacedPanel<'a>) -> impl Iterator<Item = (f64, &'a str)> {
     let panel = field.panel;
     panel.markers.iter().filter_map(|marker| match marker.at {
-        Place::Y(value) if drawable(value) => Some((value, marker.label.as_str())),
+        SeriesPlace::Y(value) if drawable(value) => Some((value, marker.label.as_str())),
         _ => None,
     })
 }
 
 /// Spots that labels should not cover: values, the ends of their intervals, and the lines between
 /// values.
-fn crowd(layout: &Layout<'_>, field: &Field<'_>) -> Vec<Spot> {
+fn crowd(layout: &Layout<'_>, field: &PlacedPanel<'_>) -> Vec<Spot> {
     let mut crowd: Vec<Spot> = Vec::new();
     for series in &field.panel.series {
         let mut before: Option<Spot> = None;

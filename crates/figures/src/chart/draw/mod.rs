@@ -13,7 +13,7 @@ use crate::chart::Chart;
 use crate::svg::{Px, Xml};
 use crate::theme::{self, Theme};
 use crate::width::wrap;
-use layout::{Field, Layout};
+use layout::{Layout, PlacedPanel};
 
 /// A place in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +88,7 @@ pub(crate) fn draw(chart: &Chart, look: &Look) -> String {
     xml.finish()
 }
 
-fn draw_field(xml: &mut Xml, layout: &Layout, field: &Field<'_>, look: &Look) {
+fn draw_field(xml: &mut Xml, layout: &Layout, field: &PlacedPanel<'_>, look: &Look) {
     field.legend.draw(xml);
     axes::draw_heading(xml, layout, field);
     let clip = format!("{}-{}", look.id, field.index);

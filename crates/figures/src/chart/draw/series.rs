@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use super::layout::{Field, Layout};
+use super::layout::{Layout, PlacedPanel};
 use super::{Spot, axes, boxes, cells, shapes};
 use crate::number::reading;
 use crate::series::{Point, Series, Style, drawable};
@@ -10,7 +10,7 @@ use crate::svg::{Px, Xml};
 use crate::thin::thin;
 
 /// Draws all series of a panel: areas first, then lines, then marks of single values.
-pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
+pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &PlacedPanel<'_>) {
     let all = || field.panel.series.iter().zip(field.slots.iter().copied());
     for (series, slot) in all().filter(|(series, _)| series.style == Style::Band) {
         draw_band(xml, layout, field, series, slot);
@@ -33,7 +33,13 @@ pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
     }
 }
 
-fn draw_line(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Series, slot: usize) {
+fn draw_line(
+    xml: &mut Xml,
+    layout: &Layout<'_>,
+    field: &PlacedPanel<'_>,
+    series: &Series,
+    slot: usize,
+) {
     let mut path = String::new();
     for run in runs(series) {
         let spots: Vec<Spot> =
@@ -60,7 +66,13 @@ fn draw_line(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Ser
     xml.empty("path", &attributes);
 }
 
-fn draw_band(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Series, slot: usize) {
+fn draw_band(
+    xml: &mut Xml,
+    layout: &Layout<'_>,
+    field: &PlacedPanel<'_>,
+    series: &Series,
+    slot: usize,
+) {
     let mut path = String::new();
     let with_ends = |point: &&Point| drawable(point.x) && point.ends().is_some();
     for run in split(&series.points, |point| with_ends(&point)) {
@@ -86,7 +98,7 @@ fn draw_band(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Ser
 fn draw_intervals(
     xml: &mut Xml,
     layout: &Layout<'_>,
-    field: &Field<'_>,
+    field: &PlacedPanel<'_>,
     series: &Series,
     slot: usize,
 ) {
@@ -111,7 +123,7 @@ fn draw_intervals(
 fn draw_points(
     xml: &mut Xml,
     layout: &Layout<'_>,
-    field: &Field<'_>,
+    field: &PlacedPanel<'_>,
     series: &Series,
     slot: usize,
 ) {
@@ -134,7 +146,13 @@ fn draw_points(
 }
 
 /// A dot for each value, in one path.
-fn draw_dots(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Series, slot: usize) {
+fn draw_dots(
+    xml: &mut Xml,
+    layout: &Layout<'_>,
+    field: &PlacedPanel<'_>,
+    series: &Series,
+    slot: usize,
+) {
     let mut path = String::new();
     for point in series.points.iter().filter(|point| drawable(point.x) && drawable(point.y)) {
         let spot = layout.spot(field, point.x, point.y);
@@ -147,7 +165,13 @@ fn draw_dots(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Ser
 }
 
 /// A marker now and then along a line, at different places for different series.
-fn draw_signs(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Series, slot: usize) {
+fn draw_signs(
+    xml: &mut Xml,
+    layout: &Layout<'_>,
+    field: &PlacedPanel<'_>,
+    series: &Series,
+    slot: usize,
+) {
     let offset = u16::try_from(slot).map_or(0.0, f64::from) * SIGN_EVERY / 8.0;
     let mut next = offset + 8.0;
     let mut path = String::new();
@@ -170,7 +194,7 @@ fn draw_signs(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Se
 /// The text that a point shows of itself.
 pub(super) fn telling(
     layout: &Layout<'_>,
-    field: &Field<'_>,
+    field: &PlacedPanel<'_>,
     series: &Series,
     point: &Point,
 ) -> String {

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use punctual_netem::Gate;
+use punctual_netem::LinkEnd;
 use punctual_units::Instant;
 use punctual_wire::{Control, Packet, SeqNo, Timestamp};
 
 /// A datagram at an end of a link, as it is seen from outside.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::backend) struct Seen<'a> {
+pub(in crate::backend) struct SeenDatagram<'a> {
     pub(in crate::backend) at: Instant,
     /// Whether the link is that towards the receiver.
     pub(in crate::backend) is_up: bool,
-    pub(in crate::backend) gate: Gate,
+    pub(in crate::backend) gate: LinkEnd,
     pub(in crate::backend) content: &'a [u8],
 }
 
@@ -62,14 +62,14 @@ impl Ledger {
     ///
     /// A request may be sent in several datagrams. They bear the same time, by which the sender
     /// knows that they are one request, and so does the ledger.
-    pub(super) fn note(&mut self, seen: &Seen<'_>) {
+    pub(super) fn note(&mut self, seen: &SeenDatagram<'_>) {
         let Ok(packet) = Packet::parse(seen.content) else { return };
         match (packet, seen.gate, seen.is_up) {
-            (Packet::Data(data), Gate::Entrance, true) => self.sent(seen.at, data.header.seq),
-            (Packet::Data(data), Gate::Exit, true) => {
+            (Packet::Data(data), LinkEnd::Entrance, true) => self.sent(seen.at, data.header.seq),
+            (Packet::Data(data), LinkEnd::Exit, true) => {
                 self.arrived(seen.at, data.header.seq, data.header.retransmitted);
             }
-            (Packet::Control(control), Gate::Entrance, false) => {
+            (Packet::Control(control), LinkEnd::Entrance, false) => {
                 if let Control::Nak(list) = control.control {
                     list.ranges().for_each(|range| self.requested(control.timestamp, range));
                 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 use punctual_sim::{LinkId, World};
 
 use self::ledger::Ledger;
-pub(super) use self::ledger::Seen;
-pub(crate) use self::model::Expected;
+pub(super) use self::ledger::SeenDatagram;
+pub(crate) use self::model::ModelFigures;
 use self::model::expected;
 pub(crate) use self::tally::{BUFFERS, ROUNDS, Totals};
-use self::tally::{Stream, Tally};
+use self::tally::{BlockTally, WatchedStream};
 use crate::outcome::Outcome;
 use crate::results::blocks::blocks as columns;
 use crate::run::Setup;
@@ -29,19 +29,19 @@ pub(super) const ONE_STREAM: &str = "[blocks] is for one stream over SRT";
 #[derive(Debug)]
 pub(super) struct Record {
     ledger: Ledger,
-    tally: Tally,
+    tally: BlockTally,
 }
 
 impl Record {
     /// A record, if the run wants one.
     pub(super) fn new(setup: &Setup) -> Option<Self> {
         let options = setup.blocks?;
-        let tally = Tally::new(Stream::new(setup, options), options);
+        let tally = BlockTally::new(WatchedStream::new(setup, options), options);
         Some(Self { ledger: Ledger::default(), tally })
     }
 
     /// Notes a datagram; they come in order of time.
-    pub(super) fn note(&mut self, seen: &Seen<'_>) {
+    pub(super) fn note(&mut self, seen: &SeenDatagram<'_>) {
         self.ledger.note(seen);
         while let Some(block) = self.ledger.next_arrived() {
             self.tally.add(&block);
@@ -61,12 +61,12 @@ impl Record {
 
 /// Follows the blocks of the stream of a world.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct BlockWatch {
     up: LinkId,
     record: Record,
 }
 
-impl Watch {
+impl BlockWatch {
     /// Watches the stream over these links, if the run wants a record of its blocks.
     pub(super) fn new(setup: &Setup, world: &mut World, up: LinkId, down: LinkId) -> Option<Self> {
         let record = Record::new(setup)?;
@@ -84,7 +84,12 @@ impl Watch {
             rest -= part;
             for passage in world.take_passages() {
                 let (at, gate, content) = (passage.at, passage.gate, &passage.content[..]);
-                self.record.note(&Seen { at, is_up: passage.link == self.up, gate, content });
+                self.record.note(&SeenDatagram {
+                    at,
+                    is_up: passage.link == self.up,
+                    gate,
+                    content,
+                });
             }
         }
     }

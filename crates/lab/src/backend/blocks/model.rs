@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use punctual_netem::{LinkProfile, Loss};
-use punctual_probe::model::Path;
-use punctual_probe::model::glitch::{Effort, Playout, Recovery, Wanted};
+use punctual_probe::model::PathFigures;
+use punctual_probe::model::glitch::{Effort, Playout, RecoveryEffort, WantedTime};
 
 use super::tally::{BUFFERS, ROUNDS, Totals};
 use crate::numbers::number;
@@ -12,7 +12,7 @@ use crate::run::Setup;
 
 /// The numbers that the model expects; NaN where it has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Expected {
+pub(crate) struct ModelFigures {
     /// Blocks that need more than 1, 2, 3 and 4 rounds.
     pub(crate) later: [f64; ROUNDS],
     /// Readchunks with a block later than each buffer, if nothing is sent more than once for it.
@@ -26,8 +26,8 @@ pub(crate) struct Expected {
 
 /// The numbers that the model expects for as many blocks and readchunks as were counted. It has
 /// none for links that lose packets in bursts or differently over time.
-pub(super) fn expected(setup: &Setup, totals: &Totals) -> Expected {
-    let unknown = Expected {
+pub(super) fn expected(setup: &Setup, totals: &Totals) -> ModelFigures {
+    let unknown = ModelFigures {
         later: [f64::NAN; ROUNDS],
         glitches: [f64::NAN; BUFFERS.len()],
         at_playout: f64::NAN,
@@ -38,7 +38,7 @@ pub(super) fn expected(setup: &Setup, totals: &Totals) -> Expected {
     let counted = readchunk.saturating_mul(u32::try_from(totals.readchunks).unwrap_or(u32::MAX));
     let playout = |buffer, recovery| {
         let playout = Playout::new(path, buffer, recovery).ok()?;
-        playout.with_readchunk(readchunk, Wanted::ByPacket).ok()
+        playout.with_readchunk(readchunk, WantedTime::ByPacket).ok()
     };
     let glitches = BUFFERS.map(|buffer| {
         let playout = playout(Duration::from_millis(buffer), without_copies());
@@ -51,12 +51,12 @@ pub(super) fn expected(setup: &Setup, totals: &Totals) -> Expected {
     });
     let point = setup.sender.playout().max(setup.receiver.playout());
     let target = punctual::GLITCH_TARGET.as_secs_f64();
-    let with = |copies| Some((copies, playout(point, Recovery::deadline(copies))?.outcome()));
+    let with = |copies| Some((copies, playout(point, RecoveryEffort::deadline(copies))?.outcome()));
     let enough = (0..=MOST_COPIES)
         .filter_map(with)
         .find(|(copies, outcome)| outcome.mean_time >= target || *copies == MOST_COPIES);
     let of_playout = enough.filter(|_| !point.is_zero());
-    Expected {
+    ModelFigures {
         later,
         glitches,
         at_playout: of_playout.map_or(f64::NAN, |(_, it)| it.expected(counted)),
@@ -65,7 +65,7 @@ pub(super) fn expected(setup: &Setup, totals: &Totals) -> Expected {
 }
 
 /// The path of a stream whose links lose single packets.
-fn path(setup: &Setup) -> Option<Path> {
+fn path(setup: &Setup) -> Option<PathFigures> {
     let loss = |link: &LinkProfile| match link.config.loss {
         Loss::None => Some(0.0),
         Loss::Random(share) => Some(share),
@@ -74,13 +74,13 @@ fn path(setup: &Setup) -> Option<Path> {
     let (up, down) = (&setup.path.up, &setup.path.down);
     let (there, back) = (loss(up)?, loss(down)?);
     let rtt = up.config.delay + down.config.delay;
-    let path = Path::new(rtt, Duration::ZERO, setup.bitrate, setup.payload).ok()?;
+    let path = PathFigures::new(rtt, Duration::ZERO, setup.bitrate, setup.payload).ok()?;
     path.with_loss(there, back, 1.0).ok()
 }
 
 /// NAKs in two datagrams, and each retransmission once.
-fn without_copies() -> Recovery {
-    Recovery::deadline(0).with_last(Effort { datagrams: 2, copies: 0 })
+fn without_copies() -> RecoveryEffort {
+    RecoveryEffort::deadline(0).with_last(Effort { datagrams: 2, copies: 0 })
 }
 
 /// The most copies of a last retransmission (`docs/retransmission.md`).
@@ -101,7 +101,7 @@ mod tests {
         runs(&plan, &Selection::default()).unwrap().remove(0).setup
     }
 
-    fn of_3000_readchunks(setup: &Setup) -> Expected {
+    fn of_3000_readchunks(setup: &Setup) -> ModelFigures {
         let totals = Totals { blocks: 3_641 * 3_000, readchunks: 3_000, ..Totals::default() };
         expected(setup, &totals)
     }

@@ -9,7 +9,7 @@ use punctual_units::Instant;
 use super::ledger::Block;
 use super::readchunks::{Readchunk, Readchunks};
 use crate::numbers::number;
-use crate::outcome::Series;
+use crate::outcome::RunSeries;
 use crate::results::blocks::{BLOCKS, READCHUNKS, Record};
 use crate::run::{BlockOptions, Setup};
 
@@ -20,7 +20,7 @@ pub(crate) const BUFFERS: [u64; 5] = [300, 500, 600, 800, 1_000];
 
 /// A stream and its path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
+pub(super) struct WatchedStream {
     /// The propagation delay towards the receiver.
     one_way: Duration,
     /// The round trip without any queue.
@@ -32,7 +32,7 @@ pub(super) struct Stream {
     playout: Option<Duration>,
 }
 
-impl Stream {
+impl WatchedStream {
     pub(super) fn new(setup: &Setup, options: BlockOptions) -> Self {
         let one_way = setup.path.up.config.delay;
         let playout = setup.sender.playout().max(setup.receiver.playout());
@@ -86,8 +86,8 @@ pub(crate) struct Totals {
 
 /// Counts blocks as they arrive.
 #[derive(Debug)]
-pub(super) struct Tally {
-    stream: Stream,
+pub(super) struct BlockTally {
+    stream: WatchedStream,
     options: BlockOptions,
     begun: Option<Instant>,
     first_arrival: Option<Instant>,
@@ -96,18 +96,18 @@ pub(super) struct Tally {
     totals: Totals,
     /// Whole milliseconds of lateness that an original had.
     originals: BTreeSet<i64>,
-    written: Written,
+    written: WrittenRows,
 }
 
 /// The rows of both records.
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenRows {
     blocks: Vec<Vec<f64>>,
     readchunks: Vec<Readchunk>,
 }
 
-impl Tally {
-    pub(super) fn new(stream: Stream, options: BlockOptions) -> Self {
+impl BlockTally {
+    pub(super) fn new(stream: WatchedStream, options: BlockOptions) -> Self {
         Self {
             stream,
             options,
@@ -117,7 +117,7 @@ impl Tally {
             readchunks: Readchunks::new(stream.readchunk, stream.block),
             totals: Totals::default(),
             originals: BTreeSet::new(),
-            written: Written::default(),
+            written: WrittenRows::default(),
         }
     }
 
@@ -139,7 +139,7 @@ impl Tally {
     }
 
     fn count(&mut self, block: &Block, begun: Instant) {
-        let Stream { one_way, rtt, .. } = self.stream;
+        let WatchedStream { one_way, rtt, .. } = self.stream;
         let late = paper::lateness(block.arrived, block.sent, one_way);
         let totals = &mut self.totals;
         totals.blocks += 1;
@@ -215,7 +215,7 @@ impl Tally {
     }
 
     /// The records of blocks and of readchunks.
-    pub(super) fn records(&self) -> Vec<(&'static str, Series)> {
+    pub(super) fn records(&self) -> Vec<(&'static str, RunSeries)> {
         let ideal = self.begun.map(|begun| begun + self.stream.one_way);
         let (Some(ideal), Some(first)) = (ideal, self.first_arrival) else { return Vec::new() };
         let row = |chunk: &Readchunk| {
@@ -231,7 +231,7 @@ impl Tally {
         let readchunks = self.written.readchunks.iter().map(row).collect();
         let record = |record: &Record, rows| {
             let columns = record.columns.iter().map(|name| (*name).to_owned()).collect();
-            (record.name, Series { columns, rows })
+            (record.name, RunSeries { columns, rows })
         };
         vec![record(&BLOCKS, self.written.blocks.clone()), record(&READCHUNKS, readchunks)]
     }
@@ -249,11 +249,12 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     /// A stream of a block each 10 ms in readchunks of 100 ms, over 200 ms and back.
-    fn tally(after: Duration, playout: Option<Duration>) -> Tally {
+    fn tally(after: Duration, playout: Option<Duration>) -> BlockTally {
         let options = BlockOptions { readchunk: MS(100), after, are_written: true };
         let (one_way, rtt) = (MS(100), MS(200));
-        let stream = Stream { one_way, rtt, block: MS(10), readchunk: options.readchunk, playout };
-        Tally::new(stream, options)
+        let stream =
+            WatchedStream { one_way, rtt, block: MS(10), readchunk: options.readchunk, playout };
+        BlockTally::new(stream, options)
     }
 
     fn block(index: u64, late: u64, requests: u32) -> Block {

@@ -9,7 +9,7 @@ use crate::run::Setup;
 
 /// Where a program finds the others.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct ProgramPlaces {
     /// Where to call (the sender) or to listen (the receiver).
     pub(super) port: u16,
     /// Where the sender gets its stream by UDP.
@@ -29,7 +29,7 @@ pub(super) fn words(
     template: &str,
     setup: &Setup,
     end: usize,
-    places: &Places,
+    places: &ProgramPlaces,
 ) -> Result<Vec<String>, String> {
     let options = &setup.written_options[end];
     let latency = setup.sender.peer_latency().max(setup.receiver.receive_latency());

@@ -16,13 +16,13 @@ use tokio::net::UdpSocket;
 
 use crate::backend::Backend;
 use crate::backend::net::{arrived, receive_datagrams};
-use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send};
+use crate::backend::real::{LOOPBACK, SharedArrivals, emulator, of_the_links, runtime, send};
 use crate::numbers::number;
 use crate::outcome::Outcome;
-use crate::plan::External as Written;
-use crate::run::{RunSpec, Setup, Transport};
+use crate::plan::ExternalPrograms;
+use crate::run::{RunSpec, RunTransport, Setup};
 
-use command::Places;
+use command::ProgramPlaces;
 use presets::Programs;
 use process::Process;
 
@@ -38,7 +38,7 @@ impl External {
     /// # Errors
     ///
     /// A preset that there is not, or a command for one end only.
-    pub fn new(written: Option<&Written>) -> Result<Self, String> {
+    pub fn new(written: Option<&ExternalPrograms>) -> Result<Self, String> {
         Ok(Self { programs: Programs::new(written)? })
     }
 }
@@ -52,14 +52,14 @@ impl Backend for External {
         let setup = &spec.setup;
         super::quic_model::refuse(spec)?;
         super::tcp::refuse(spec)?;
-        let is_srt = setup.transport == Transport::default();
+        let is_srt = setup.transport == RunTransport::default();
         if !is_srt || setup.streams > 1 || setup.traffic.is_some() {
             return Err("`external` runs one SRT stream, without cross traffic".to_owned());
         }
         if setup.ramp.is_some() && !self.programs.are_fed() {
             return Err("these programs make their own stream, which has no ramp".to_owned());
         }
-        let folder = Folder::new()?;
+        let folder = RunFolder::new()?;
         runtime()?.block_on(run(&self.programs, setup, folder.0.as_path()))
     }
 }
@@ -69,7 +69,7 @@ async fn run(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Outcom
     let sink = UdpSocket::bind(LOOPBACK).await.map_err(wrong)?;
     let (listening, feed) = (free_port()?, free_port()?);
     let emulator = emulator(setup, SocketAddr::new(LOOPBACK.ip(), listening)).await?;
-    let places = |end: &str, port: u16| Places {
+    let places = |end: &str, port: u16| ProgramPlaces {
         port,
         feed,
         sink: sink.local_addr().map_or(0, |address| address.port()),
@@ -80,7 +80,7 @@ async fn run(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Outcom
     let receiver_words = command::words(&programs.receiver, setup, 1, &receiver_places)?;
     let sender_words = command::words(&programs.sender, setup, 0, &sender_places)?;
 
-    let measured = Measured::default();
+    let measured = SharedArrivals::default();
     let receiving = receive_datagrams(sink, measured.clone());
     let mut receiver = Process::start("receiver", &receiver_words, folder)?;
     receiver.until_bound(listening).await?;
@@ -152,9 +152,9 @@ fn free_port() -> Result<u16, String> {
 }
 
 /// A folder for what programs write, which goes when the run has ended.
-struct Folder(PathBuf);
+struct RunFolder(PathBuf);
 
-impl Folder {
+impl RunFolder {
     fn new() -> Result<Self, String> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for RunFolder {
     fn drop(&mut self) {
         // Files that cannot be removed are in the system's folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);

@@ -1,27 +1,27 @@
 //! Options as libsrt's programs want them: bare numbers in their units.
 
-use crate::plan::{Dimension, Value};
+use crate::plan::{Dimension, ParameterValue};
 
 /// Options as the end of a URI's query, each with an `&` in front. FFmpeg counts latencies in
 /// microseconds and does not know every option by libsrt's name.
-pub(super) fn query(options: &[(String, Value)], ffmpeg: bool) -> String {
-    let option = |(name, value): &(String, Value)| {
+pub(super) fn query(options: &[(String, ParameterValue)], ffmpeg: bool) -> String {
+    let option = |(name, value): &(String, ParameterValue)| {
         format!("&{name}={}", encode(&plain(name, value, ffmpeg)))
     };
     options.iter().map(option).collect()
 }
 
-fn plain(name: &str, value: &Value, ffmpeg: bool) -> String {
+fn plain(name: &str, value: &ParameterValue, ffmpeg: bool) -> String {
     let quantity = match value {
-        Value::Text(text) => {
+        ParameterValue::Text(text) => {
             return match (name, text.as_str()) {
                 ("retransmitalgo", "aggressive") => "0".to_owned(),
                 ("retransmitalgo", "efficient") => "1".to_owned(),
                 _ => text.clone(),
             };
         }
-        Value::Secret(_) => return value.exact(),
-        Value::Quantity(quantity) => quantity,
+        ParameterValue::Secret(_) => return value.exact(),
+        ParameterValue::Quantity(quantity) => quantity,
     };
     let in_microseconds =
         ffmpeg && matches!(name, "latency" | "rcvlatency" | "peerlatency" | "tsbpddelay");

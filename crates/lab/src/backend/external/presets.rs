@@ -2,7 +2,7 @@
 
 use punctual_uri::did_you_mean;
 
-use crate::plan::External as Written;
+use crate::plan::ExternalPrograms;
 
 /// The command lines of both ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -12,8 +12,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn new(written: Option<&Written>) -> Result<Self, String> {
-        let nothing = Written::default();
+    pub(super) fn new(written: Option<&ExternalPrograms>) -> Result<Self, String> {
+        let nothing = ExternalPrograms::default();
         let written = written.unwrap_or(&nothing);
         let preset = written.preset.as_deref();
         let names = || PRESETS.iter().map(|(name, ..)| *name);
@@ -89,13 +89,19 @@ mod tests {
 
     #[test]
     fn a_preset_may_be_used_in_part_and_an_unknown_one_is_named() {
-        let own = Written { sender: Some("mine {port}".to_owned()), ..Written::default() };
+        let own = ExternalPrograms {
+            sender: Some("mine {port}".to_owned()),
+            ..ExternalPrograms::default()
+        };
         assert!(Programs::new(Some(&own)).unwrap_err().contains("no `receiver`"));
         let preset = Some("srt-xtransmit".to_owned());
-        let both = Programs::new(Some(&Written { preset, ..own })).unwrap();
+        let both = Programs::new(Some(&ExternalPrograms { preset, ..own })).unwrap();
         assert_eq!(both.sender, "mine {port}");
         assert!(both.receiver.starts_with("srt-xtransmit receive"));
-        let wrong = Written { preset: Some("srt-xtransmitt".to_owned()), ..Written::default() };
+        let wrong = ExternalPrograms {
+            preset: Some("srt-xtransmitt".to_owned()),
+            ..ExternalPrograms::default()
+        };
         let error = Programs::new(Some(&wrong)).unwrap_err();
         assert!(error.contains("did you mean `srt-xtransmit`?"), "{error}");
         assert!(Programs::new(None).unwrap().are_fed());

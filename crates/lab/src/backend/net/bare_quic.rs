@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use punctual::quic::{ClientTls, ServerTls, TransportConfig};
 use punctual::{Timer, now};
 use punctual_proto::WakeUp;
-use punctual_quic::{ConnectionId, Endpoint, EndpointConfig, Event, SendError};
+use punctual_quic::{ConnectionId, Event, QuicEndpoint, QuicEndpointConfig, QuicSendError};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc::Receiver;
 
@@ -15,7 +15,7 @@ use crate::backend::real::LOOPBACK;
 
 /// An end of one connection.
 pub(super) struct End {
-    endpoint: Endpoint,
+    endpoint: QuicEndpoint,
     socket: UdpSocket,
     timer: Timer,
     connection: Option<ConnectionId>,
@@ -54,10 +54,10 @@ impl End {
     async fn bind(role: u8, transport: TransportConfig) -> io::Result<Self> {
         // No secret has to be kept on this machine.
         let seed = [role; 32];
-        let mut config = EndpointConfig::new(seed, std::time::Instant::now());
+        let mut config = QuicEndpointConfig::new(seed, std::time::Instant::now());
         config.transport = transport;
         Ok(Self {
-            endpoint: Endpoint::new(config),
+            endpoint: QuicEndpoint::new(config),
             socket: UdpSocket::bind(LOOPBACK).await?,
             timer: Timer::new()?,
             connection: None,
@@ -122,8 +122,8 @@ impl End {
         let Some(id) = self.connection else { return Ok(()) };
         match self.endpoint.send_datagram(id, message) {
             // The end of the connection is an event.
-            Ok(()) | Err(SendError::Closed) => Ok(()),
-            Err(error @ SendError::TooLong { .. }) => Err(io::Error::other(error)),
+            Ok(()) | Err(QuicSendError::Closed) => Ok(()),
+            Err(error @ QuicSendError::TooLong { .. }) => Err(io::Error::other(error)),
         }
     }
 

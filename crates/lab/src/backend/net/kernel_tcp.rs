@@ -8,7 +8,7 @@ use crate::backend::tcp::{LIMIT, first_readchunk, outcome};
 use crate::outcome::Outcome;
 use crate::results::tcp::{TcpCounts, TcpFound, tcp};
 use crate::run::Setup;
-use crate::two_sides::{Carried, LiveStream, Protocol, check_tcp};
+use crate::two_sides::{LiveProtocol, LiveStream, StreamResult, check_tcp};
 
 /// Why this machine cannot run a stream with this congestion control.
 pub(super) fn lacks(control: TcpControl) -> Option<String> {
@@ -26,14 +26,14 @@ pub(super) fn run(setup: &Setup, control: TcpControl) -> Result<Outcome, String>
     let emulator = TunEmulator::start(config).map_err(|error| format!("the emulator: {error}"))?;
     let wanted = first_readchunk(setup);
     let stream = LiveStream {
-        protocol: Protocol::KernelTcp(name(control).to_owned()),
+        protocol: LiveProtocol::KernelTcp(name(control).to_owned()),
         rate: setup.bitrate,
         chunk: setup.payload,
         least: setup.duration,
         wanted,
         most: LIMIT,
     };
-    let Carried { arrivals, counters } = stream.carry(&emulator)?;
+    let StreamResult { arrivals, counters } = stream.carry(&emulator)?;
     let report = emulator.stop();
     let mut outcome = outcome(arrivals.time_of(wanted));
     outcome.extend(tcp(Some(&TcpFound {

@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use super::bare_quic::{End, Happened};
 use super::{GRACE, arrived, watch, watched};
 use crate::backend::quic::control;
-use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, send, since};
+use crate::backend::real::{LOOPBACK, SharedArrivals, emulator, of_the_links, send, since};
 use crate::numbers::number;
 use crate::outcome::Outcome;
-use crate::run::{Carriage, Setup};
+use crate::run::{MessageCarriage, Setup};
 
 /// The ports of the listener and of the caller: over QUIC if SRT travels so.
 pub(super) fn ports(setup: &Setup) -> Result<[PortConfig; 2], String> {
-    if setup.transport.observed != Carriage::SrtOverQuic {
+    if setup.transport.observed != MessageCarriage::SrtOverQuic {
         return Ok([(); 2].map(|()| PortConfig { local: Some(LOOPBACK), ..Default::default() }));
     }
     let transport = transport(setup, CongestionControl::None);
@@ -58,7 +58,7 @@ pub(super) async fn run(setup: &Setup) -> Result<Outcome, String> {
     let (server, client) = tls(&[Protocol::Datagrams])?;
     let listener = End::listen(&server, transport).await.map_err(wrong)?;
     let emulator = emulator(setup, listener.local_addr().map_err(wrong)?).await?;
-    let measured = Measured::default();
+    let measured = SharedArrivals::default();
     let meter = measured.clone();
     let (_nothing, to_send) = mpsc::channel(1);
     let receiving = tokio::spawn(listener.run(to_send, move |happened| {

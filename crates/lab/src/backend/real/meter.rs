@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use punctual_metrics::{Meter, Quantiles, Report};
+use punctual_metrics::{Meter, MeterReport, Quantiles};
 
 use crate::backend::real::micros;
 
 /// The messages that arrived so far; the receiver and its watcher share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measured(Arc<Mutex<Arrived>>);
+pub(crate) struct SharedArrivals(Arc<Mutex<ArrivedMessages>>);
 
 /// The messages that arrived.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrived {
+pub(crate) struct ArrivedMessages {
     /// Of the whole run.
     pub(crate) meter: Meter,
     /// Minimum, maximum and delay factor of a period.
@@ -22,7 +22,7 @@ pub(crate) struct Arrived {
     pub(crate) bytes: u64,
 }
 
-impl Measured {
+impl SharedArrivals {
     /// A message has arrived.
     pub(crate) fn submit(&self, payload: &[u8], at: punctual::Instant) {
         let at = micros(at);
@@ -39,17 +39,17 @@ impl Measured {
     }
 
     /// Closes a period.
-    pub(crate) fn period(&self) -> Report {
+    pub(crate) fn period(&self) -> MeterReport {
         self.lock().period.report()
     }
 
     /// Everything so far.
-    pub(crate) fn so_far(&self) -> Arrived {
+    pub(crate) fn so_far(&self) -> ArrivedMessages {
         self.lock().clone()
     }
 
     /// A receiver that panicked leaves whole messages behind.
-    fn lock(&self) -> std::sync::MutexGuard<'_, Arrived> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ArrivedMessages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

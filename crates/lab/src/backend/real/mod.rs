@@ -8,15 +8,17 @@ mod send;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use punctual::{Instant, now};
-use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport, Passage};
+use punctual_emulator::{
+    DirectionReport, Emulator, EmulatorConfig, EmulatorReport, PassedDatagram,
+};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::outcome::Outcome;
 use crate::results::columns::{lateness, link};
 use crate::run::Setup;
 
-pub(crate) use meter::Measured;
-pub(crate) use pace::Pace;
+pub(crate) use meter::SharedArrivals;
+pub(crate) use pace::StreamTimes;
 pub(crate) use send::send;
 
 /// Any port of this machine.
@@ -36,7 +38,7 @@ pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulat
 pub(crate) async fn watched_emulator(
     setup: &Setup,
     target: SocketAddr,
-    watch: Option<UnboundedSender<Passage>>,
+    watch: Option<UnboundedSender<PassedDatagram>>,
 ) -> Result<Emulator, String> {
     let mut config = EmulatorConfig::new(LOOPBACK, target);
     config.watch = watch;

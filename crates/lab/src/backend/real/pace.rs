@@ -7,18 +7,18 @@ use crate::run::Setup;
 /// The times of a stream's messages since its start: an absolute schedule, so that no delay adds
 /// up.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace<'a> {
+pub(crate) struct StreamTimes<'a> {
     setup: &'a Setup,
     next: Duration,
 }
 
-impl<'a> Pace<'a> {
+impl<'a> StreamTimes<'a> {
     pub(crate) fn new(setup: &'a Setup) -> Self {
         Self { setup, next: Duration::ZERO }
     }
 }
 
-impl Iterator for Pace<'_> {
+impl Iterator for StreamTimes<'_> {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
@@ -44,7 +44,7 @@ mod tests {
                     ramp = { by = '1Mbps', every = '1s' }";
         let plan = Plan::parse("n.toml", text).unwrap();
         let spec = runs(&plan, &Selection::default()).unwrap().remove(0);
-        let times: Vec<Duration> = Pace::new(&spec.setup).collect();
+        let times: Vec<Duration> = StreamTimes::new(&spec.setup).collect();
         let within = |second: u64| times.iter().filter(|time| time.as_secs() == second).count();
         assert_eq!((within(0), within(1), within(2)), (100, 200, 300));
     }

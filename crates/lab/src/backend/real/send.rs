@@ -4,7 +4,7 @@ use bytes::Bytes;
 use punctual::{Instant, Timer, now};
 use punctual_metrics::write_stamp;
 
-use crate::backend::real::{Pace, micros};
+use crate::backend::real::{StreamTimes, micros};
 use crate::run::Setup;
 
 /// Sends stamped messages at their times from `start` on, each by `message`, until that says that
@@ -19,7 +19,7 @@ where
 {
     let mut timer = Timer::new().map_err(|error| format!("a timer: {error}"))?;
     let mut sent = 0;
-    for due in Pace::new(setup) {
+    for due in StreamTimes::new(setup) {
         timer.sleep_until(start + due).await;
         let mut payload = vec![0; setup.payload];
         let at = micros(now());

@@ -11,7 +11,7 @@ use super::rounds::{Before, Round};
 
 /// The runs of lost packets on a path.
 #[derive(Clone, Debug)]
-pub(super) struct Runs {
+pub(super) struct LossRuns {
     /// The probability that a run begins at a packet.
     pub(super) begins: f64,
     /// The probabilities of runs of one slot, of two, and so on.
@@ -33,7 +33,7 @@ struct LostOf {
 /// Packets of a run that are still missing: how likely any is, by their number in slots.
 type Missing = Vec<f64>;
 
-impl Runs {
+impl LossRuns {
     /// The runs of a path that loses this share of packets, in bursts of this mean length.
     ///
     /// Independent losses are runs of one packet each: two of them side by side have NAKs of their
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn lengths_are_a_distribution_with_the_mean_of_the_bursts() {
         for burst in [1.2, 3.0, 10.0, 16.0, 200.0, 1_000.0] {
-            let runs = Runs::new(0.01, burst);
+            let runs = LossRuns::new(0.01, burst);
             let sum: f64 = runs.lengths().map(|(_, p)| p).sum();
             let mean: f64 = runs.lengths().map(|(length, p)| length * p).sum();
             assert!((sum - 1.0).abs() < 1e-9, "{burst}: {sum}");

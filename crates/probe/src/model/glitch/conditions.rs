@@ -5,9 +5,9 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use super::super::latency::{Path, PathError};
-use super::playout::{Outcome, Playout, PlayoutError, Wanted};
-use super::recovery::{Effort, Recovery, RoundTiming};
+use super::super::latency::{PathFigureError, PathFigures};
+use super::playout::{Outcome, Playout, PlayoutError, WantedTime};
+use super::recovery::{Effort, RecoveryEffort, RoundTiming};
 
 /// The figures that decide how often a stream glitches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub struct Setting {
     /// The time span in which late packets count as one glitch, a packet to an hour.
     pub readchunk: Duration,
     /// The time at which the player wants a packet.
-    pub wanted: Wanted,
+    pub wanted: WantedTime,
 }
 
 /// A figure that is out of its range.
@@ -55,7 +55,7 @@ pub struct Setting {
 pub enum ConditionsError {
     /// A figure of the path or the rate.
     #[error(transparent)]
-    Path(#[from] PathError),
+    Path(#[from] PathFigureError),
     /// A figure of the buffer or the readchunk.
     #[error(transparent)]
     Playout(#[from] PlayoutError),
@@ -67,7 +67,7 @@ impl Conditions {
         let path = self.path(setting)?;
         let usual = Effort { datagrams: setting.datagrams, copies: 0 };
         let last = Effort { datagrams: setting.last_datagrams, copies: self.copies };
-        let recovery = Recovery::once().with_usual(usual).with_last(last);
+        let recovery = RecoveryEffort::once().with_usual(usual).with_last(last);
         let timing = RoundTiming::timed(&path);
         let timing = setting.margin.map_or(timing, |margin| timing.with_margin(margin));
         let playout = Playout::new(path, self.buffer, recovery)?;
@@ -79,8 +79,8 @@ impl Conditions {
         Ok(self.playout(setting)?.outcome())
     }
 
-    fn path(&self, setting: &Setting) -> Result<Path, PathError> {
-        let path = Path::new(self.rtt, setting.jitter, self.rate, setting.block)?;
+    fn path(&self, setting: &Setting) -> Result<PathFigures, PathFigureError> {
+        let path = PathFigures::new(self.rtt, setting.jitter, self.rate, setting.block)?;
         path.with_loss(self.loss, setting.return_loss.unwrap_or(self.loss), setting.burst)
     }
 }
@@ -106,7 +106,7 @@ impl Default for Setting {
             last_datagrams: 4,
             margin: None,
             readchunk: Duration::from_secs(1),
-            wanted: Wanted::default(),
+            wanted: WantedTime::default(),
         }
     }
 }

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::bursts::Runs;
-use super::playout::Wanted;
-use super::rounds::{Fit, Schedule};
+use super::bursts::LossRuns;
+use super::playout::WantedTime;
+use super::rounds::{FittingRounds, Schedule};
 
 /// Runs of lost packets, and the times at which they are wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lateness<'a> {
+pub(super) struct LossLateness<'a> {
     pub(super) schedule: Schedule<'a>,
-    pub(super) runs: &'a Runs,
+    pub(super) runs: &'a LossRuns,
     pub(super) buffer: Duration,
     pub(super) readchunk: Duration,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: WantedTime,
 }
 
 /// Where a run of lost packets lies in its readchunk.
 #[derive(Clone, Debug)]
-struct Place {
+struct RunPlace {
     /// The share of places that are like this one.
     share: f64,
     /// Its packets, by the rounds that they have.
@@ -29,14 +29,14 @@ struct Place {
 /// Packets of a run, as a number of slots, for which the same rounds are in time.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    fit: Fit,
+    fit: FittingRounds,
     slots: usize,
 }
 
-impl Lateness<'_> {
+impl LossLateness<'_> {
     /// The probability that any packet of a run is late, and that a lost packet is.
     pub(super) fn probabilities(&self) -> (f64, f64) {
-        let found: Vec<(f64, Vec<Place>)> =
+        let found: Vec<(f64, Vec<RunPlace>)> =
             self.runs.lengths().map(|(length, p)| (p, self.places(length))).collect();
         let missing = self.missing(&found);
         let (mut late_run, mut late, mut packets) = (0.0, 0.0, 0.0);
@@ -63,7 +63,7 @@ impl Lateness<'_> {
 
     /// For each number of rounds that occurs: the probabilities that a run of one slot, of two, and
     /// so on has a packet missing after it.
-    fn missing(&self, found: &[(f64, Vec<Place>)]) -> BTreeMap<u32, Vec<f64>> {
+    fn missing(&self, found: &[(f64, Vec<RunPlace>)]) -> BTreeMap<u32, Vec<f64>> {
         let mut slacks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
         for (probability, places) in found {
             for place in places {
@@ -77,17 +77,20 @@ impl Lateness<'_> {
         }
         let missing = |(rounds, (sum, weights)): (u32, (f64, f64))| {
             let slack = Duration::from_secs_f64(sum / weights.max(f64::MIN_POSITIVE));
-            (rounds, self.runs.missing_after(&self.schedule.rounds(Fit { rounds, slack })))
+            (
+                rounds,
+                self.runs.missing_after(&self.schedule.rounds(FittingRounds { rounds, slack })),
+            )
         };
         slacks.into_iter().map(missing).collect()
     }
 
     /// The places of a run of `length` packets in its readchunk, with the rounds that its packets
     /// have there.
-    fn places(&self, length: f64) -> Vec<Place> {
+    fn places(&self, length: f64) -> Vec<RunPlace> {
         match self.wanted {
-            Wanted::ByPacket => vec![Place { share: 1.0, parts: self.parts(length) }],
-            Wanted::ByChunk => self.places_in_chunk(length),
+            WantedTime::ByPacket => vec![RunPlace { share: 1.0, parts: self.parts(length) }],
+            WantedTime::ByChunk => self.places_in_chunk(length),
         }
     }
 
@@ -116,7 +119,7 @@ impl Lateness<'_> {
 
     /// The places of a run in a readchunk that is wanted as a whole. Only its packets within the
     /// readchunk count.
-    fn places_in_chunk(&self, length: f64) -> Vec<Place> {
+    fn places_in_chunk(&self, length: f64) -> Vec<RunPlace> {
         let schedule = &self.schedule;
         let packet = schedule.path.packet;
         let first = schedule.fit(self.buffer, length);
@@ -138,15 +141,15 @@ impl Lateness<'_> {
             let slots = self.runs.slots(length.min(within.ceil().max(1.0)));
             let fit = Self::bounded(schedule.fit(self.buffer + middle, length), first);
             let share = (to - from).as_secs_f64() / self.readchunk.as_secs_f64();
-            places.push(Place { share, parts: vec![Part { fit, slots }] });
+            places.push(RunPlace { share, parts: vec![Part { fit, slots }] });
             from = to;
         }
         places
     }
 
     /// More rounds beyond those of the first packet hardly make a difference.
-    fn bounded(fit: Fit, first: Fit) -> Fit {
-        Fit { rounds: fit.rounds.min(first.rounds + MORE_ROUNDS), ..fit }
+    fn bounded(fit: FittingRounds, first: FittingRounds) -> FittingRounds {
+        FittingRounds { rounds: fit.rounds.min(first.rounds + MORE_ROUNDS), ..fit }
     }
 }
 

@@ -19,6 +19,6 @@ mod solve;
 
 pub use conditions::{Conditions, ConditionsError, Setting};
 pub use mean_time::DisplayMeanTime;
-pub use playout::{Outcome, Playout, PlayoutError, Wanted};
-pub use question::{Answer, Answers, Figure, Question, QuestionError};
-pub use recovery::{Effort, Recovery, RoundTiming};
+pub use playout::{Outcome, Playout, PlayoutError, WantedTime};
+pub use question::{Answer, Answers, Question, QuestionError, SolvableFigure};
+pub use recovery::{Effort, RecoveryEffort, RoundTiming};

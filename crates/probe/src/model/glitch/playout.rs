@@ -5,27 +5,27 @@ use std::time::Duration;
 use punctual_units::DisplayDuration;
 use thiserror::Error;
 
-use super::super::Path;
-use super::bursts::Runs;
-use super::lateness::Lateness;
-use super::recovery::{Recovery, RoundTiming};
-use super::rounds::{Before, Fit, Schedule};
+use super::super::PathFigures;
+use super::bursts::LossRuns;
+use super::lateness::LossLateness;
+use super::recovery::{RecoveryEffort, RoundTiming};
+use super::rounds::{Before, FittingRounds, Schedule};
 
 /// A stream that is played a fixed time after it should arrive, over a path that loses packets,
 /// where every lost packet is asked for until it comes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Playout {
-    path: Path,
+    path: PathFigures,
     buffer: Duration,
-    recovery: Recovery,
+    recovery: RecoveryEffort,
     timing: RoundTiming,
     readchunk: Duration,
-    wanted: Wanted,
+    wanted: WantedTime,
 }
 
 /// The time at which the player wants a packet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Wanted {
+pub enum WantedTime {
     /// The buffer after the packet itself should have come: the player reads as it plays. This is
     /// the paper's assumption, and that of a byte stream with a playout point.
     #[default]
@@ -103,9 +103,13 @@ impl Playout {
     /// Plays a stream over this path `buffer` after it should arrive: at least half of the path's
     /// round trip, at most an hour. Rounds are [timed](RoundTiming::timed), readchunks have a
     /// second, and each packet is wanted for itself.
-    pub fn new(path: Path, buffer: Duration, recovery: Recovery) -> Result<Self, PlayoutError> {
+    pub fn new(
+        path: PathFigures,
+        buffer: Duration,
+        recovery: RecoveryEffort,
+    ) -> Result<Self, PlayoutError> {
         let timing = RoundTiming::timed(&path);
-        let (readchunk, wanted) = (Duration::from_secs(1), Wanted::default());
+        let (readchunk, wanted) = (Duration::from_secs(1), WantedTime::default());
         let playout = Self { path, buffer, recovery, timing, readchunk, wanted };
         if buffer < path.rtt / 2 {
             let needed = playout.needed(1);
@@ -124,7 +128,11 @@ impl Playout {
     }
 
     /// The same with another readchunk, in which glitches are counted: one packet to an hour.
-    pub fn with_readchunk(self, readchunk: Duration, wanted: Wanted) -> Result<Self, PlayoutError> {
+    pub fn with_readchunk(
+        self,
+        readchunk: Duration,
+        wanted: WantedTime,
+    ) -> Result<Self, PlayoutError> {
         let packet = self.path.packet;
         if readchunk < packet || readchunk > LONGEST {
             return Err(PlayoutError::Readchunk { readchunk, packet });
@@ -149,7 +157,7 @@ impl Playout {
     /// The glitches that are expected, and the cost.
     pub fn outcome(&self) -> Outcome {
         let runs = self.runs();
-        let late = Lateness {
+        let late = LossLateness {
             schedule: self.schedule(),
             runs: &runs,
             buffer: self.buffer,
@@ -175,7 +183,7 @@ impl Playout {
     }
 
     /// The cost of a lost packet, from round to round until it comes.
-    fn cost(&self, fit: Fit) -> Cost {
+    fn cost(&self, fit: FittingRounds) -> Cost {
         let mut cost = Cost::default();
         // The probabilities that it is missing, by the fate of the round before.
         let mut missing = [(Before::Nothing, 1.0), (Before::NakLost, 0.0), (LOST, 0.0)];
@@ -200,8 +208,8 @@ impl Playout {
         cost
     }
 
-    fn runs(&self) -> Runs {
-        Runs::new(self.path.loss, self.path.burst)
+    fn runs(&self) -> LossRuns {
+        LossRuns::new(self.path.loss, self.path.burst)
     }
 
     fn schedule(&self) -> Schedule<'_> {

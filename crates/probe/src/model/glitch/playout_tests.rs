@@ -10,23 +10,24 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 const DAY: f64 = 86_400.0;
 
 /// A path with the round trip of the paper, and exactly its number of blocks.
-fn path_of(case: Case, loss: f64) -> Path {
+fn path_of(case: Case, loss: f64) -> PathFigures {
     let bits = u64::from(case.blocks) * 8 * 1_000;
-    let path = Path::new(ROUND_TRIP, Duration::ZERO, Bitrate::from_bits_per_sec(bits), 1_000);
+    let path =
+        PathFigures::new(ROUND_TRIP, Duration::ZERO, Bitrate::from_bits_per_sec(bits), 1_000);
     path.and_then(|path| path.with_loss(loss, loss, 1.0)).expect("a path")
 }
 
-fn playout(case: Case, buffer: u64, recovery: Recovery) -> Playout {
+fn playout(case: Case, buffer: u64, recovery: RecoveryEffort) -> Playout {
     Playout::new(path_of(case, LOSS), MS(buffer), recovery).expect("a playout")
 }
 
 /// With the rounds of the paper, of which each fails if a request or its answer is lost.
 fn of_paper(case: Case, buffer: u64) -> Outcome {
-    playout(case, buffer, Recovery::once()).with_timing(RoundTiming::EXACT).outcome()
+    playout(case, buffer, RecoveryEffort::once()).with_timing(RoundTiming::EXACT).outcome()
 }
 
-fn path(mbps: u64, rtt: u64, loss: f64, burst: f64) -> Path {
-    let path = Path::new(MS(rtt), Duration::ZERO, Bitrate::from_mbps(mbps), 1_316);
+fn path(mbps: u64, rtt: u64, loss: f64, burst: f64) -> PathFigures {
+    let path = PathFigures::new(MS(rtt), Duration::ZERO, Bitrate::from_mbps(mbps), 1_316);
     path.and_then(|path| path.with_loss(loss, loss, burst)).expect("a path")
 }
 
@@ -60,7 +61,7 @@ fn bands_of_lateness_have_the_numbers_of_blocks_of_the_paper() {
     let expected =
         [[1_300.0, 51.0, 2.0, 0.08], [2_165.0, 86.0, 3.4, 0.13], [8_651.0, 343.0, 13.6, 0.54]];
     for (case, expected) in Case::ALL.into_iter().zip(expected) {
-        let playout = playout(case, 1_000, Recovery::once()).with_timing(RoundTiming::EXACT);
+        let playout = playout(case, 1_000, RecoveryEffort::once()).with_timing(RoundTiming::EXACT);
         let blocks = f64::from(case.blocks * CHUNKS * TRANSFERS);
         for (rounds, expected) in (1..).zip(expected) {
             let later = blocks * playout.later_than(rounds);
@@ -75,9 +76,9 @@ fn bands_of_lateness_have_the_numbers_of_blocks_of_the_paper() {
 #[test]
 fn copies_of_the_second_answer_make_half_a_minute_three_weeks() {
     let fast = Case::ALL[2];
-    let plain = Recovery::deadline(0).with_last(Effort { datagrams: 2, copies: 0 });
+    let plain = RecoveryEffort::deadline(0).with_last(Effort { datagrams: 2, copies: 0 });
     let without = playout(fast, 500, plain).outcome();
-    let with = playout(fast, 500, Recovery::deadline(3)).outcome();
+    let with = playout(fast, 500, RecoveryEffort::deadline(3)).outcome();
     assert_eq!((without.rounds, with.rounds), (2, 2));
     let r: f64 = 1.0 - (1.0 - 0.0004) * 0.98;
     assert!(close(without.late, 0.02 * r * r, 1e-9), "{without:?}");
@@ -97,7 +98,7 @@ fn the_model_agrees_with_the_rounds_of_the_deadline_aware_algorithm() {
         let timed = path.timed_rounds();
         // There, a loss is noticed when the next packet comes, but has as much more time.
         let late = MS(buffer) + path.packet;
-        let ours = Playout::new(path, late, Recovery::deadline(copies)).expect("a playout");
+        let ours = Playout::new(path, late, RecoveryEffort::deadline(copies)).expect("a playout");
         let (ours, theirs) = (ours.outcome(), timed.outcome(MS(buffer), copies));
         assert_eq!(ours.rounds, TimedRounds::within(&timed, MS(buffer)));
         assert!(close(ours.late, loss * theirs.missing, 1e-9), "{ours:?} {theirs:?}");
@@ -106,9 +107,9 @@ fn the_model_agrees_with_the_rounds_of_the_deadline_aware_algorithm() {
 
 #[test]
 fn players_that_get_whole_chunks_have_fewer_glitches() {
-    let by_packet = playout(Case::ALL[0], 500, Recovery::once());
+    let by_packet = playout(Case::ALL[0], 500, RecoveryEffort::once());
     let by = |ms| {
-        let chunks = by_packet.clone().with_readchunk(MS(ms), Wanted::ByChunk);
+        let chunks = by_packet.clone().with_readchunk(MS(ms), WantedTime::ByChunk);
         chunks.expect("a readchunk").outcome()
     };
     let all = by_packet.outcome();
@@ -120,7 +121,7 @@ fn players_that_get_whole_chunks_have_fewer_glitches() {
     // Tiny readchunks make no difference.
     assert!(close(by(2).late, all.late, 1e-9));
     assert!(close(by(100).late, all.late, 1e-9), "no further round fits");
-    let counted = |ms| by_packet.clone().with_readchunk(MS(ms), Wanted::ByPacket).expect("one");
+    let counted = |ms| by_packet.clone().with_readchunk(MS(ms), WantedTime::ByPacket).expect("one");
     let (long, short) = (counted(1_000).outcome(), counted(2).outcome());
     assert!(close(long.mean_time, short.mean_time, 0.02), "{long:?} {short:?}");
 }
@@ -128,7 +129,8 @@ fn players_that_get_whole_chunks_have_fewer_glitches() {
 #[test]
 fn bursts_cost_copies_their_worth_and_make_one_glitch_of_many_packets() {
     let at = |burst, copies| {
-        let playout = Playout::new(path(10, 60, 0.02, burst), MS(170), Recovery::deadline(copies));
+        let playout =
+            Playout::new(path(10, 60, 0.02, burst), MS(170), RecoveryEffort::deadline(copies));
         playout.expect("a playout").outcome()
     };
     let (single, burst) = (at(1.0, 0), at(10.0, 0));
@@ -141,7 +143,7 @@ fn bursts_cost_copies_their_worth_and_make_one_glitch_of_many_packets() {
     // 10 ms and one of 100 packets 105 ms.
     let late = |burst, copies| {
         let path = path(10, 60, 0.02, 1.0).with_loss(0.02, 0.0, burst).expect("a loss");
-        let playout = Playout::new(path, MS(170), Recovery::deadline(copies));
+        let playout = Playout::new(path, MS(170), RecoveryEffort::deadline(copies));
         playout.expect("a playout").outcome().late
     };
     let gain = |burst| late(burst, 0) / late(burst, 3);
@@ -153,7 +155,7 @@ fn bursts_cost_copies_their_worth_and_make_one_glitch_of_many_packets() {
 
 #[test]
 fn a_path_that_loses_nothing_has_no_glitches() {
-    let free = Playout::new(path(10, 200, 0.0, 1.0), MS(300), Recovery::deadline(3));
+    let free = Playout::new(path(10, 200, 0.0, 1.0), MS(300), RecoveryEffort::deadline(3));
     let outcome = free.expect("a playout").outcome();
     assert!(outcome.mean_time.is_infinite() && outcome.overhead == 0.0, "{outcome:?}");
     assert!((outcome.glitch_free(MS(1_000_000)) - 1.0).abs() < 1e-15);
@@ -162,12 +164,12 @@ fn a_path_that_loses_nothing_has_no_glitches() {
 #[test]
 fn senseless_playouts_are_refused_with_the_right_values() {
     let path = path(10, 200, 0.02, 1.0);
-    let error = Playout::new(path, MS(50), Recovery::once()).unwrap_err().to_string();
+    let error = Playout::new(path, MS(50), RecoveryEffort::once()).unwrap_err().to_string();
     assert!(error.contains("50 ms is shorter than a one-way delay of 100 ms"), "{error}");
     assert!(error.contains("201.0528 ms or more would be right"), "{error}");
-    assert!(Playout::new(path, MS(3_600_001), Recovery::once()).is_err());
-    let playout = Playout::new(path, MS(500), Recovery::once()).expect("a playout");
-    let error = playout.with_readchunk(MS(1), Wanted::ByPacket).unwrap_err().to_string();
+    assert!(Playout::new(path, MS(3_600_001), RecoveryEffort::once()).is_err());
+    let playout = Playout::new(path, MS(500), RecoveryEffort::once()).expect("a playout");
+    let error = playout.with_readchunk(MS(1), WantedTime::ByPacket).unwrap_err().to_string();
     assert!(error.contains("at least 1.0528 ms"), "{error}");
 }
 
@@ -192,8 +194,8 @@ proptest! {
     ) {
         let path = path(mbps, rtt, loss, burst);
         let buffer = MS(rtt * buffer / 100);
-        let wanted = if whole { Wanted::ByChunk } else { Wanted::ByPacket };
-        let playout = Playout::new(path, buffer, Recovery::deadline(copies)).expect("a playout");
+        let wanted = if whole { WantedTime::ByChunk } else { WantedTime::ByPacket };
+        let playout = Playout::new(path, buffer, RecoveryEffort::deadline(copies)).expect("a playout");
         let outcome = playout.with_readchunk(MS(500), wanted).expect("a readchunk").outcome();
         for share in [outcome.late, outcome.glitch_probability, outcome.glitch_free(buffer)] {
             prop_assert!((0.0..=1.0).contains(&share), "{outcome:?}");
@@ -214,7 +216,7 @@ proptest! {
     ) {
         let at = |rtt, loss, buffer| {
             let path = path(mbps, rtt, loss, burst);
-            let playout = Playout::new(path, MS(buffer), Recovery::deadline(copies));
+            let playout = Playout::new(path, MS(buffer), RecoveryEffort::deadline(copies));
             playout.expect("a playout").outcome().glitch_probability
         };
         let buffer = (rtt + longer) * buffer / 100;
@@ -237,7 +239,7 @@ proptest! {
     ) {
         let at = |mbps| {
             let path = path(mbps, rtt, loss, 1.0);
-            let playout = Playout::new(path, MS(rtt * buffer / 100), Recovery::once());
+            let playout = Playout::new(path, MS(rtt * buffer / 100), RecoveryEffort::once());
             playout.expect("a playout").with_timing(RoundTiming::EXACT).outcome()
         };
         let (slow, fast) = (at(mbps), at(mbps + more));

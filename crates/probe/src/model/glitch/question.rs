@@ -38,7 +38,7 @@ pub struct Question {
 
 /// A figure that can be solved for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Figure {
+pub enum SolvableFigure {
     /// [`Conditions::buffer`]
     Buffer,
     /// [`Conditions::loss`]
@@ -53,9 +53,9 @@ pub enum Figure {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
     /// The figure for which it was solved; `None` if none is left open or no mean time is wanted.
-    pub solved: Option<Figure>,
+    pub solved: Option<SolvableFigure>,
     /// The figures that were varied.
-    pub varied: Vec<Figure>,
+    pub varied: Vec<SolvableFigure>,
     /// The answers, by the varied figures, then by the copies, and then by the buffer if it is
     /// varied. There is at least one.
     pub answers: Vec<Answer>,
@@ -131,10 +131,11 @@ impl Question {
         self.check()?;
         let open = self.open();
         // Without a mean time, an overhead still bounds the loss.
-        let solvable = |figure: &&Figure| self.mean_time.is_some() || **figure == Figure::Loss;
+        let solvable =
+            |figure: &&SolvableFigure| self.mean_time.is_some() || **figure == SolvableFigure::Loss;
         let has_goal = self.mean_time.is_some() || self.overhead.is_some();
         let solved = open.iter().find(solvable).copied().filter(|_| has_goal);
-        let varied: Vec<Figure> =
+        let varied: Vec<SolvableFigure> =
             open.into_iter().filter(|figure| Some(*figure) != solved).collect();
         let goal = Goal { mean_time: self.mean_time, overhead: self.overhead };
         let mut answers = Vec::new();
@@ -173,18 +174,18 @@ impl Question {
     }
 
     /// The figures that are left open, in the order in which they are solved for.
-    fn open(&self) -> Vec<Figure> {
+    fn open(&self) -> Vec<SolvableFigure> {
         let open = [
-            (Figure::Buffer, self.buffer.is_none()),
-            (Figure::Loss, self.loss.is_none()),
-            (Figure::RoundTrip, self.rtt.is_none()),
-            (Figure::Rate, self.rate.is_none()),
+            (SolvableFigure::Buffer, self.buffer.is_none()),
+            (SolvableFigure::Loss, self.loss.is_none()),
+            (SolvableFigure::RoundTrip, self.rtt.is_none()),
+            (SolvableFigure::Rate, self.rate.is_none()),
         ];
         open.into_iter().filter(|(_, is_open)| *is_open).map(|(figure, _)| figure).collect()
     }
 
     /// The conditions with each combination of the varied figures and the copies.
-    fn variants(&self, varied: &[Figure], setting: &Setting) -> Vec<Conditions> {
+    fn variants(&self, varied: &[SolvableFigure], setting: &Setting) -> Vec<Conditions> {
         let start = Conditions {
             rate: self.rate.unwrap_or(Bitrate::from_mbps(10)),
             loss: self.loss.unwrap_or(0.02),
@@ -198,34 +199,34 @@ impl Question {
             (None, _) => &[0, 3],
         };
         let mut variants = vec![start];
-        for figure in varied.iter().rev().filter(|figure| **figure != Figure::Buffer) {
+        for figure in varied.iter().rev().filter(|figure| **figure != SolvableFigure::Buffer) {
             variants = variants.into_iter().flat_map(|it| values(it, *figure, setting)).collect();
         }
         let with = |it| copies.iter().map(move |copies| Conditions { copies: *copies, ..it });
         let variants = variants.into_iter().flat_map(with);
         // The useful buffers follow from all other figures.
-        if varied.contains(&Figure::Buffer) {
-            return variants.flat_map(|it| values(it, Figure::Buffer, setting)).collect();
+        if varied.contains(&SolvableFigure::Buffer) {
+            return variants.flat_map(|it| values(it, SolvableFigure::Buffer, setting)).collect();
         }
         variants.collect()
     }
 }
 
 /// The conditions with each usual value of a figure.
-fn values(conditions: Conditions, figure: Figure, setting: &Setting) -> Vec<Conditions> {
+fn values(conditions: Conditions, figure: SolvableFigure, setting: &Setting) -> Vec<Conditions> {
     let ms = Duration::from_millis;
     match figure {
-        Figure::Rate => {
+        SolvableFigure::Rate => {
             let rates = [1, 6, 10, 20, 40, 100].map(Bitrate::from_mbps);
             rates.map(|rate| Conditions { rate, ..conditions }).to_vec()
         }
-        Figure::Loss => [0.001, 0.005, 0.01, 0.02, 0.05, 0.1]
+        SolvableFigure::Loss => [0.001, 0.005, 0.01, 0.02, 0.05, 0.1]
             .map(|loss| Conditions { loss, ..conditions })
             .to_vec(),
-        Figure::RoundTrip => {
+        SolvableFigure::RoundTrip => {
             [20, 50, 100, 200, 300].map(|rtt| Conditions { rtt: ms(rtt), ..conditions }).to_vec()
         }
-        Figure::Buffer => {
+        SolvableFigure::Buffer => {
             let long = Conditions { buffer: conditions.rtt.max(ms(1)), ..conditions };
             // A figure out of its range is reported when it is reckoned with.
             let Ok(playout) = long.playout(setting) else { return vec![conditions] };
@@ -238,7 +239,7 @@ fn values(conditions: Conditions, figure: Figure, setting: &Setting) -> Vec<Cond
 
 fn answer(
     conditions: Conditions,
-    solved: Option<Figure>,
+    solved: Option<SolvableFigure>,
     goal: &Goal,
     setting: &Setting,
 ) -> Result<Answer, QuestionError> {

@@ -38,7 +38,7 @@ fn a_mean_time_has_the_least_buffer_with_and_without_copies() {
     let question =
         Question { rate: Some(Bitrate::from_mbps(40)), mean_time: Some(DAY), ..of_paper() };
     let Answers { solved, answers, .. } = ask(question);
-    assert_eq!(solved, Some(Figure::Buffer));
+    assert_eq!(solved, Some(SolvableFigure::Buffer));
     let buffers: Vec<Duration> = answers.iter().map(|it| it.conditions.buffer).collect();
     // Five rounds without copies, two with three of them.
     assert_eq!(answers[0].outcome.rounds, 5);
@@ -61,10 +61,10 @@ fn each_figure_left_open_is_found() {
         ..of_paper()
     };
     for (question, solved) in [
-        (Question { loss: None, ..all }, Figure::Loss),
-        (Question { rtt: None, ..all }, Figure::RoundTrip),
-        (Question { rate: None, ..all }, Figure::Rate),
-        (Question { buffer: None, ..all }, Figure::Buffer),
+        (Question { loss: None, ..all }, SolvableFigure::Loss),
+        (Question { rtt: None, ..all }, SolvableFigure::RoundTrip),
+        (Question { rate: None, ..all }, SolvableFigure::Rate),
+        (Question { buffer: None, ..all }, SolvableFigure::Buffer),
     ] {
         let answers = ask(question);
         assert_eq!((answers.solved, answers.answers.len()), (Some(solved), 1));
@@ -73,13 +73,17 @@ fn each_figure_left_open_is_found() {
         if !answer.is_at_bound {
             let Conditions { rate, loss, rtt, buffer, copies } = answer.conditions;
             let worse = match solved {
-                Figure::Loss => Conditions { loss: loss * 1.01, ..answer.conditions },
-                Figure::RoundTrip => Conditions { rtt: rtt.mul_f64(1.01), ..answer.conditions },
-                Figure::Rate => {
+                SolvableFigure::Loss => Conditions { loss: loss * 1.01, ..answer.conditions },
+                SolvableFigure::RoundTrip => {
+                    Conditions { rtt: rtt.mul_f64(1.01), ..answer.conditions }
+                }
+                SolvableFigure::Rate => {
                     let rate = Bitrate::from_bits_per_sec(rate.as_bits_per_sec() / 99 * 100);
                     Conditions { rate, ..answer.conditions }
                 }
-                Figure::Buffer => Conditions { buffer: buffer.mul_f64(0.99), ..answer.conditions },
+                SolvableFigure::Buffer => {
+                    Conditions { buffer: buffer.mul_f64(0.99), ..answer.conditions }
+                }
             };
             let worse = worse.outcome(&setting()).expect("an outcome");
             assert!(worse.mean_time < DAY && copies == 1, "{answer:?} {worse:?}");
@@ -90,9 +94,12 @@ fn each_figure_left_open_is_found() {
 #[test]
 fn three_figures_are_enough_and_the_others_are_varied() {
     let with_time = ask(Question { mean_time: Some(DAY), ..of_paper() });
-    assert_eq!((with_time.solved, &*with_time.varied), (Some(Figure::Buffer), &[Figure::Rate][..]));
+    assert_eq!(
+        (with_time.solved, &*with_time.varied),
+        (Some(SolvableFigure::Buffer), &[SolvableFigure::Rate][..])
+    );
     let without = ask(Question { rate: Some(Bitrate::from_mbps(40)), ..of_paper() });
-    assert_eq!((without.solved, &*without.varied), (None, &[Figure::Buffer][..]));
+    assert_eq!((without.solved, &*without.varied), (None, &[SolvableFigure::Buffer][..]));
     let rounds: Vec<u32> = without
         .answers
         .iter()
@@ -109,7 +116,7 @@ fn three_figures_are_enough_and_the_others_are_varied() {
     let answers = ask(overhead);
     assert_eq!(
         (answers.solved, &*answers.varied),
-        (Some(Figure::Buffer), &[Figure::Loss, Figure::RoundTrip][..])
+        (Some(SolvableFigure::Buffer), &[SolvableFigure::Loss, SolvableFigure::RoundTrip][..])
     );
     assert!(answers.answers.iter().all(|it| it.outcome.overhead <= 0.05 && it.is_enough));
 }
@@ -172,9 +179,10 @@ fn conditions_are_the_playout_of_their_figures() {
         copies: 2,
     };
     let setting = Setting { return_loss: Some(0.01), burst: 3.0, ..Setting::default() };
-    let path = super::super::super::Path::new(MS(100), Duration::ZERO, conditions.rate, 1_456);
+    let path =
+        super::super::super::PathFigures::new(MS(100), Duration::ZERO, conditions.rate, 1_456);
     let path = path.and_then(|path| path.with_loss(0.03, 0.01, 3.0)).expect("a path");
-    let recovery = super::super::Recovery::deadline(2);
+    let recovery = super::super::RecoveryEffort::deadline(2);
     let recovery = recovery.with_usual(Effort { datagrams: 2, copies: 0 });
     let playout = super::super::Playout::new(path, MS(350), recovery).expect("a playout");
     assert_eq!(conditions.playout(&setting), Ok(playout));

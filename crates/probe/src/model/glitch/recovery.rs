@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::super::Path;
+use super::super::PathFigures;
 use super::super::timed::{DATAGRAMS, LAST_DATAGRAMS, LEAST_MARGIN, apart};
 
 /// The effort of one round of NAK and retransmission.
@@ -17,7 +17,7 @@ pub struct Effort {
 
 /// The effort of each round.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Recovery {
+pub struct RecoveryEffort {
     usual: Effort,
     last: Effort,
     /// Rounds with an effort of their own, counted from 1.
@@ -40,7 +40,7 @@ impl Effort {
     pub const ONCE: Self = Self { datagrams: 1, copies: 0 };
 }
 
-impl Recovery {
+impl RecoveryEffort {
     /// The rounds of the paper: each NAK is one datagram, each retransmission is sent once.
     pub fn once() -> Self {
         Self { usual: Effort::ONCE, last: Effort::ONCE, chosen: Vec::new() }
@@ -95,7 +95,7 @@ impl RoundTiming {
     /// The rounds of NAK timers for single packets: a NAK is repeated when a retransmission for the
     /// last datagram of the one before is overdue by four mean deviations of the round-trip time,
     /// at least by a millisecond.
-    pub fn timed(path: &Path) -> Self {
+    pub fn timed(path: &PathFigures) -> Self {
         let spacing = apart(path.rtt);
         let margin = (path.jitter * 4).max(LEAST_MARGIN) + spacing;
         Self { margin, spacing, is_noticed_late: true }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_chosen_round_keeps_its_effort_even_as_the_last() {
         let three = Effort { datagrams: 1, copies: 3 };
-        let recovery = Recovery::deadline(2).with_round(2, three);
+        let recovery = RecoveryEffort::deadline(2).with_round(2, three);
         assert_eq!(recovery.effort(1, 3), Effort { datagrams: 2, copies: 0 });
         assert_eq!(recovery.effort(2, 3), three);
         assert_eq!(recovery.effort(2, 2), three);
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_nak_has_at_least_one_datagram() {
         let none = Effort { datagrams: 0, copies: 0 };
-        let recovery = Recovery::once().with_usual(none).with_last(none);
+        let recovery = RecoveryEffort::once().with_usual(none).with_last(none);
         assert_eq!((recovery.effort(1, 2), recovery.effort(2, 2)), (Effort::ONCE, Effort::ONCE));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::super::Path;
+use super::super::PathFigures;
 use super::super::gilbert::{again, lost_again, lost_later};
 use super::super::timed::ACK_PERIOD;
-use super::recovery::{Recovery, RoundTiming};
+use super::recovery::{RecoveryEffort, RoundTiming};
 
 /// The fate of a missing packet in the round before.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,7 +32,7 @@ pub(super) struct Round {
 
 /// The rounds that fit into a time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Fit {
+pub(super) struct FittingRounds {
     pub(super) rounds: u32,
     /// The time by which the last retransmission could still come later.
     pub(super) slack: Duration,
@@ -41,9 +41,9 @@ pub(super) struct Fit {
 /// The rounds on a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule<'a> {
-    pub(super) path: &'a Path,
+    pub(super) path: &'a PathFigures,
     pub(super) timing: RoundTiming,
-    pub(super) recovery: &'a Recovery,
+    pub(super) recovery: &'a RecoveryEffort,
 }
 
 impl Round {
@@ -73,8 +73,8 @@ impl Schedule<'_> {
     /// The rounds whose last retransmission, with all that belongs to it, comes within `time` after
     /// a packet that is missing should have come. `lost` packets in a row are lost, so that the
     /// first of them is noticed so much later.
-    pub(super) fn fit(&self, time: Duration, lost: f64) -> Fit {
-        let nothing = Fit { rounds: 0, slack: Duration::ZERO };
+    pub(super) fn fit(&self, time: Duration, lost: f64) -> FittingRounds {
+        let nothing = FittingRounds { rounds: 0, slack: Duration::ZERO };
         let first = self.noticed(lost) + self.path.rtt;
         let Some(left) = time.checked_sub(first) else { return nothing };
         let period = self.period();
@@ -83,7 +83,7 @@ impl Schedule<'_> {
         while rounds > 0 {
             let slack = left.saturating_sub(period * (rounds - 1));
             if self.needed(rounds) <= slack {
-                return Fit { rounds, slack };
+                return FittingRounds { rounds, slack };
             }
             rounds -= 1;
         }
@@ -115,12 +115,12 @@ impl Schedule<'_> {
     }
 
     /// All rounds that fit.
-    pub(super) fn rounds(&self, fit: Fit) -> Vec<Round> {
+    pub(super) fn rounds(&self, fit: FittingRounds) -> Vec<Round> {
         (1..=fit.rounds).map(|number| self.round(number, fit)).collect()
     }
 
     /// One of the rounds that fit, counted from 1.
-    pub(super) fn round(&self, number: u32, fit: Fit) -> Round {
+    pub(super) fn round(&self, number: u32, fit: FittingRounds) -> Round {
         let effort = self.recovery.effort(number, fit.rounds);
         // Copies of earlier rounds must come before the NAK would be repeated.
         let spread = if number == fit.rounds { fit.slack * 7 / 8 } else { self.timing.margin };
@@ -134,7 +134,7 @@ impl Schedule<'_> {
     }
 
     fn round_of(&self, datagrams: u32, copies: u32, spread: Duration) -> Round {
-        let Path { rtt, loss, return_loss, burst, .. } = *self.path;
+        let PathFigures { rtt, loss, return_loss, burst, .. } = *self.path;
         let [there, back] = [loss, return_loss].map(|loss| again(loss, burst));
         // Each datagram on the way back has ACKs, and NAKs of other runs, between it and the one
         // before.
@@ -180,14 +180,14 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    fn path() -> Path {
-        let path = Path::new(MS(200), Duration::ZERO, Bitrate::from_mbps(10), 1_250);
+    fn path() -> PathFigures {
+        let path = PathFigures::new(MS(200), Duration::ZERO, Bitrate::from_mbps(10), 1_250);
         path.and_then(|path| path.with_loss(0.02, 0.02, 1.0)).expect("a path")
     }
 
     #[test]
     fn rounds_of_the_paper_fit_as_often_as_round_trips() {
-        let (path, recovery) = (path(), Recovery::once());
+        let (path, recovery) = (path(), RecoveryEffort::once());
         let schedule = Schedule { path: &path, timing: RoundTiming::EXACT, recovery: &recovery };
         let rounds = |ms| schedule.fit(MS(ms), 1.0).rounds;
         assert_eq!([199, 200, 399, 400, 500, 1_000].map(rounds), [0, 1, 1, 2, 2, 5]);
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_buffer_of_whole_round_trips_has_a_round_fewer_than_it_seems() {
         let path = path();
-        let recovery = Recovery::deadline(3);
+        let recovery = RecoveryEffort::deadline(3);
         let timing = RoundTiming::timed(&path);
         let schedule = Schedule { path: &path, timing, recovery: &recovery };
         // 1 ms to notice a loss, 200 ms a round trip, 206 ms from round to round; 15 ms for four
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn without_bursts_every_part_is_lost_with_its_share() {
-        let (path, recovery) = (path(), Recovery::deadline(3));
+        let (path, recovery) = (path(), RecoveryEffort::deadline(3));
         let schedule =
             Schedule { path: &path, timing: RoundTiming::timed(&path), recovery: &recovery };
         let fit = schedule.fit(MS(500), 1.0);

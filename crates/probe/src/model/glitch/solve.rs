@@ -6,7 +6,7 @@ use punctual_units::{Bitrate, DisplayDuration};
 
 use super::conditions::{Conditions, Setting};
 use super::playout::Outcome;
-use super::question::{Figure, QuestionError};
+use super::question::{QuestionError, SolvableFigure};
 
 /// A mean time to a glitch, in seconds, and an overhead; what is `None` does not matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Goal {
 /// and errors of figures out of their ranges.
 pub(super) fn solve(
     conditions: Conditions,
-    figure: Figure,
+    figure: SolvableFigure,
     goal: &Goal,
     setting: &Setting,
 ) -> Result<(Conditions, bool), QuestionError> {
@@ -69,13 +69,15 @@ pub(super) fn solve(
 }
 
 /// The ends of a figure's range: the one where glitches are rarest first.
-fn range(figure: Figure, conditions: &Conditions, setting: &Setting) -> [f64; 2] {
+fn range(figure: SolvableFigure, conditions: &Conditions, setting: &Setting) -> [f64; 2] {
     match figure {
-        Figure::Buffer => [3_600.0, (conditions.rtt.as_secs_f64() / 2.0).max(0.001)],
-        Figure::Loss => [LEAST_LOSS, 0.5],
+        SolvableFigure::Buffer => [3_600.0, (conditions.rtt.as_secs_f64() / 2.0).max(0.001)],
+        SolvableFigure::Loss => [LEAST_LOSS, 0.5],
         // A buffer has at least half a round trip.
-        Figure::RoundTrip => [0.001, (conditions.buffer.as_secs_f64() * 2.0).clamp(0.001, 10.0)],
-        Figure::Rate => [slowest(setting), 1e10],
+        SolvableFigure::RoundTrip => {
+            [0.001, (conditions.buffer.as_secs_f64() * 2.0).clamp(0.001, 10.0)]
+        }
+        SolvableFigure::Rate => [slowest(setting), 1e10],
     }
 }
 
@@ -85,17 +87,24 @@ fn slowest(setting: &Setting) -> f64 {
     (1.001 * bits / setting.readchunk.as_secs_f64().max(1e-9)).clamp(1e4, 1e10)
 }
 
-fn unreachable(at: &Conditions, figure: Figure, goal: &Goal, best: &Outcome) -> QuestionError {
+fn unreachable(
+    at: &Conditions,
+    figure: SolvableFigure,
+    goal: &Goal,
+    best: &Outcome,
+) -> QuestionError {
     if let Some(wanted) = goal.overhead
         && !goal.is_cheap(best)
     {
         return QuestionError::Overhead { wanted, loss: at.loss, least: best.overhead };
     }
     let bound = match figure {
-        Figure::Buffer => format!("with a buffer of {:#}, the longest", DisplayDuration(at.buffer)),
-        Figure::Loss => "with a loss of 0.0000001 %".to_owned(),
-        Figure::RoundTrip => format!("at a round trip of {}", DisplayDuration(at.rtt)),
-        Figure::Rate => format!("at a rate of {}", at.rate),
+        SolvableFigure::Buffer => {
+            format!("with a buffer of {:#}, the longest", DisplayDuration(at.buffer))
+        }
+        SolvableFigure::Loss => "with a loss of 0.0000001 %".to_owned(),
+        SolvableFigure::RoundTrip => format!("at a round trip of {}", DisplayDuration(at.rtt)),
+        SolvableFigure::Rate => format!("at a rate of {}", at.rate),
     };
     QuestionError::OutOfReach {
         wanted: goal.mean_time.unwrap_or_default(),
@@ -106,24 +115,24 @@ fn unreachable(at: &Conditions, figure: Figure, goal: &Goal, best: &Outcome) -> 
 }
 
 /// The conditions with this value of the figure: seconds, b/s, or a share.
-fn with(figure: Figure, conditions: Conditions, value: f64) -> Conditions {
+fn with(figure: SolvableFigure, conditions: Conditions, value: f64) -> Conditions {
     let time = || Duration::from_secs_f64(value.clamp(0.0, 3_600.0));
     match figure {
-        Figure::Buffer => Conditions { buffer: time(), ..conditions },
-        Figure::RoundTrip => Conditions { rtt: time(), ..conditions },
-        Figure::Loss => Conditions { loss: value.clamp(0.0, 0.5), ..conditions },
-        Figure::Rate => Conditions { rate: bits(value), ..conditions },
+        SolvableFigure::Buffer => Conditions { buffer: time(), ..conditions },
+        SolvableFigure::RoundTrip => Conditions { rtt: time(), ..conditions },
+        SolvableFigure::Loss => Conditions { loss: value.clamp(0.0, 0.5), ..conditions },
+        SolvableFigure::Rate => Conditions { rate: bits(value), ..conditions },
     }
 }
 
 /// The next value on the easier side that is short to write: times in steps of 0.1 ms, others
 /// with three digits.
-fn rounded(figure: Figure, value: f64) -> f64 {
+fn rounded(figure: SolvableFigure, value: f64) -> f64 {
     let digits = || libm::exp10(libm::log10(value).floor() - 2.0);
     match figure {
-        Figure::Buffer => (value * 1e4).ceil() / 1e4,
-        Figure::RoundTrip => (value * 1e4).floor() / 1e4,
-        Figure::Loss | Figure::Rate => (value / digits()).floor() * digits(),
+        SolvableFigure::Buffer => (value * 1e4).ceil() / 1e4,
+        SolvableFigure::RoundTrip => (value * 1e4).floor() / 1e4,
+        SolvableFigure::Loss | SolvableFigure::Rate => (value / digits()).floor() * digits(),
     }
 }
 

@@ -16,12 +16,12 @@ use punctual_units::Instant;
 pub(super) struct Drain {
     /// When the round trip was last at its least.
     low_at: Option<Instant>,
-    round: Option<Round>,
+    round: Option<DrainUnderWay>,
 }
 
 /// A drain that is under way.
 #[derive(Clone, Copy, Debug)]
-struct Round {
+struct DrainUnderWay {
     until: Instant,
     /// The least round trip before.
     base: Duration,
@@ -43,7 +43,7 @@ impl Drain {
     /// found a shorter round trip, and goes on.
     pub(super) fn follow(&mut self, now: Instant, base: Duration, queue: Duration) -> bool {
         let low_at = *self.low_at.get_or_insert(now);
-        let next = Round { until: now + base + queue + DURATION, base };
+        let next = DrainUnderWay { until: now + base + queue + DURATION, base };
         let Some(round) = self.round else {
             if queue <= NONE {
                 self.low_at = Some(now);

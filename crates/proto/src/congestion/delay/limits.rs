@@ -6,7 +6,7 @@ use crate::config::{Config, MaxBandwidth, RatePolicy};
 
 /// The limits of the rate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct RateBounds {
     pub(super) policy: RatePolicy,
     /// The highest rate; `None` for that of the path.
     target: Option<Bitrate>,
@@ -19,7 +19,7 @@ pub(super) struct Limits {
 /// The share of the target delay that the policy `low` uses.
 const LOW: u32 = 4;
 
-impl Limits {
+impl RateBounds {
     pub(super) fn new(config: &Config) -> Self {
         let target = Some(config.target_rate()).filter(|&rate| rate != Bitrate::ZERO);
         let target = match config.max_bandwidth() {
@@ -79,24 +79,24 @@ mod tests {
     #[test]
     fn the_rate_is_kept_between_the_least_and_the_lower_of_both_highest() {
         let config = Config::file().with_target_rate(MBPS(20)).with_min_rate(MBPS(5));
-        let limits = Limits::new(&config);
+        let limits = RateBounds::new(&config);
         assert_eq!([1, 10, 30].map(|rate| limits.clamp(MBPS(rate))), [5, 10, 20].map(MBPS));
         let config = config.with_max_bandwidth(MaxBandwidth::Absolute(MBPS(8)));
-        assert_eq!(Limits::new(&config).clamp(MBPS(30)), MBPS(8));
+        assert_eq!(RateBounds::new(&config).clamp(MBPS(30)), MBPS(8));
     }
 
     #[test]
     fn a_fixed_rate_needs_a_rate() {
         let fixed = Config::file().with_rate_policy(RatePolicy::Fixed);
-        assert_eq!(Limits::new(&fixed).clamp(MBPS(3)), MBPS(3));
-        assert_eq!(Limits::new(&fixed.with_target_rate(MBPS(7))).clamp(MBPS(3)), MBPS(7));
+        assert_eq!(RateBounds::new(&fixed).clamp(MBPS(3)), MBPS(3));
+        assert_eq!(RateBounds::new(&fixed.with_target_rate(MBPS(7))).clamp(MBPS(3)), MBPS(7));
     }
 
     #[test]
     fn the_queue_is_an_eighth_of_the_round_trip_within_bounds() {
-        let limits = Limits::new(&Config::file());
+        let limits = RateBounds::new(&Config::file());
         assert_eq!([20, 80, 400].map(|rtt| limits.queue_target(MS(rtt))), [5, 10, 25].map(MS));
-        let low = Limits::new(&Config::file().with_rate_policy(RatePolicy::Low));
+        let low = RateBounds::new(&Config::file().with_rate_policy(RatePolicy::Low));
         assert_eq!(low.queue_target(MS(160)), MS(5));
     }
 }

@@ -25,14 +25,14 @@ use self::competing::Competing;
 use self::contact::Contact;
 use self::drain::Drain;
 use self::growth::Growth;
-use self::limits::Limits;
+use self::limits::RateBounds;
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
 use self::queue_owner::{Owner, QueueOwner, Sender};
 use self::reported_capacity::Capacity;
 use self::solo::Solo;
 use self::start::SlowStart;
-use self::window_trial::PathView;
+use self::window_trial::TrialView;
 use crate::config::{Config, RatePolicy};
 use crate::policy::congestion::{CongestionControl, PathState};
 use crate::report_times::ACK_PERIOD;
@@ -45,7 +45,7 @@ use crate::wake_up::WakeUp;
 /// lost, and paces them at the window per round trip. `docs/stream.md` explains the law.
 #[derive(Debug)]
 pub(crate) struct DelayControl {
-    limits: Limits,
+    limits: RateBounds,
     pipe: Pipe,
     queue: QueueDelay,
     arrivals: ArrivalRate,
@@ -99,7 +99,7 @@ impl DelayControl {
     /// For packets of `packet_size` bytes, headers included.
     pub(crate) fn new(config: &Config, packet_size: u32) -> Self {
         Self {
-            limits: Limits::new(config),
+            limits: RateBounds::new(config),
             pipe: Pipe::default(),
             queue: QueueDelay::default(),
             arrivals: ArrivalRate::default(),
@@ -119,9 +119,9 @@ impl DelayControl {
         Solo::new(target, self.limits.shares(), self.packet_size, self.queue.noise())
     }
 
-    fn path_view(&self) -> PathView {
+    fn path_view(&self) -> TrialView {
         let rate = self.arrivals.per_second();
-        PathView {
+        TrialView {
             base: self.queue.base(),
             queue: self.queue.delay(),
             target: self.limits.queue_target(self.queue.base()),
@@ -182,7 +182,7 @@ impl DelayControl {
         self.window = self.window.max(LEAST_WINDOW);
     }
 
-    fn follow_start(&mut self, now: Instant, path: &PathView, is_used: bool, new: u64) {
+    fn follow_start(&mut self, now: Instant, path: &TrialView, is_used: bool, new: u64) {
         let DelayPhase::Start(start) = &mut self.phase else { return };
         if start.ends(now, path.base, path.queue, path.rate, is_used) {
             self.window = self.full_window(path);
@@ -217,7 +217,7 @@ impl DelayControl {
         }
     }
 
-    fn follow_solo(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
+    fn follow_solo(&mut self, now: Instant, elapsed: Duration, path: &TrialView, is_used: bool) {
         let DelayPhase::Solo(growth) = &self.phase else { return };
         if growth.settles(now) {
             self.window = self.window.max(self.full_window(path));
@@ -233,7 +233,7 @@ impl DelayControl {
     }
 
     /// Looks whose the queue is. Returns whether that decides on the window now.
-    fn follow_queue_owner(&mut self, now: Instant, path: &PathView, is_used: bool) -> bool {
+    fn follow_queue_owner(&mut self, now: Instant, path: &TrialView, is_used: bool) -> bool {
         let own = self.solo().own_delay(self.queue_owner.reference_rate().max(path.rate));
         let sender = Sender { window: self.window, is_used, own };
         match self.queue_owner.of_sender_alone(now, path, sender) {
@@ -255,7 +255,7 @@ impl DelayControl {
     }
 
     /// Moves the window by the law of a sender that is alone.
-    fn follow_law(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
+    fn follow_law(&mut self, now: Instant, elapsed: Duration, path: &TrialView, is_used: bool) {
         let solo = self.solo();
         let DelayPhase::Solo(growth) = &mut self.phase else { return };
         growth.follow(now, path.round_trip(), path.queue, solo.own_delay(path.rate));
@@ -275,7 +275,7 @@ impl DelayControl {
         }
     }
 
-    fn follow_competing(&mut self, now: Instant, path: &PathView, is_used: bool) {
+    fn follow_competing(&mut self, now: Instant, path: &TrialView, is_used: bool) {
         let DelayPhase::Competing(competing) = &mut self.phase else { return };
         if is_used {
             self.window = competing.window(now, path.round_trip());
@@ -290,7 +290,7 @@ impl DelayControl {
     }
 
     /// The window that fills the path at its present rate, with the sender's own queue.
-    fn full_window(&self, path: &PathView) -> f64 {
+    fn full_window(&self, path: &TrialView) -> f64 {
         self.solo().full_window(path.rate, path.base)
     }
 
@@ -420,7 +420,7 @@ impl CongestionControl for DelayControl {
     }
 
     fn configured(&mut self, config: &Config) {
-        self.limits = Limits::new(config);
+        self.limits = RateBounds::new(config);
     }
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use super::window_trial::{Answer, PathView, WindowTrial};
+use super::window_trial::{Answer, TrialView, WindowTrial};
 
 /// Finds out whose the queue of the path is, by [lowering the window](WindowTrial) for a moment.
 ///
@@ -94,7 +94,7 @@ impl QueueOwner {
     pub(super) fn of_sender_alone(
         &mut self,
         now: Instant,
-        path: &PathView,
+        path: &TrialView,
         sender: Sender,
     ) -> Option<Owner> {
         self.follow(now, path);
@@ -116,7 +116,7 @@ impl QueueOwner {
 
     /// Follows a report while the sender competes. Returns the owner of the queue if it is no
     /// longer that of others.
-    pub(super) fn of_competing_sender(&mut self, now: Instant, path: &PathView) -> Option<Owner> {
+    pub(super) fn of_competing_sender(&mut self, now: Instant, path: &TrialView) -> Option<Owner> {
         self.follow(now, path);
         let owner = if self.mean < EMPTY * path.target.as_secs_f64() {
             Owner::Sender
@@ -147,7 +147,7 @@ impl QueueOwner {
         self.reference_rate
     }
 
-    fn follow(&mut self, now: Instant, path: &PathView) {
+    fn follow(&mut self, now: Instant, path: &TrialView) {
         let elapsed = self.updated.map_or(Duration::ZERO, |at| now.saturating_since(at));
         self.updated = Some(now);
         self.highest_rate = self.highest_rate.max(path.rate);
@@ -159,14 +159,14 @@ impl QueueOwner {
     /// The answer of the path at the end of a trial, `Some(None)` if none is under way, and `None`
     /// while one goes on.
     #[expect(clippy::option_option, reason = "the caller ends where a trial goes on")]
-    fn answer(&mut self, now: Instant, path: &PathView) -> Option<Option<Answer>> {
+    fn answer(&mut self, now: Instant, path: &TrialView) -> Option<Option<Answer>> {
         let Some(trial) = &mut self.trial else { return Some(None) };
         let answer = trial.follow(now, path)?;
         self.trial = None;
         Some(Some(answer))
     }
 
-    fn conclude(&mut self, now: Instant, path: &PathView, answer: Answer) -> Option<Owner> {
+    fn conclude(&mut self, now: Instant, path: &TrialView, answer: Answer) -> Option<Owner> {
         self.next_trial = Some(now + BETWEEN_TRIALS);
         match answer {
             Answer::Own => {
@@ -195,7 +195,7 @@ impl QueueOwner {
 }
 
 /// The time between two trials of a sender that competes.
-fn time_between_trials(path: &PathView) -> Duration {
+fn time_between_trials(path: &TrialView) -> Duration {
     (path.round_trip() * COMPETING_ROUND_TRIPS).max(COMPETING_LEAST)
 }
 
@@ -226,7 +226,7 @@ mod tests {
             let window = if ms < 1_000 { WINDOW } else { lowered * WINDOW };
             let (rtt, rate) = path(window * owner.left().unwrap_or(1.0), ms);
             let queue = Duration::from_secs_f64((rtt - 100.0) * 1e-3);
-            let view = PathView { base: MS(100), queue, target: MS(12), rate };
+            let view = TrialView { base: MS(100), queue, target: MS(12), rate };
             let sender = Sender { window, is_used: true, own: MS(5) };
             Some((owner.of_sender_alone(AT(ms), &view, sender)?, ms))
         })
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_window_that_was_too_large_is_no_reason_for_a_trial() {
-        let view = PathView { base: MS(100), queue: MS(6), target: MS(12), rate: 1_000.0 };
+        let view = TrialView { base: MS(100), queue: MS(6), target: MS(12), rate: 1_000.0 };
         let mut owner = QueueOwner::new();
         let mut is_tried = |window, from| {
             (from..from + 3_000).step_by(10).any(|ms| {
@@ -307,8 +307,8 @@ mod tests {
         assert_ne!(found, Some(Owner::Nobody));
     }
 
-    fn view(queue: u64, rate: f64) -> PathView {
-        PathView { base: MS(50), queue: MS(queue), target: MS(10), rate }
+    fn view(queue: u64, rate: f64) -> TrialView {
+        TrialView { base: MS(50), queue: MS(queue), target: MS(10), rate }
     }
 
     #[test]

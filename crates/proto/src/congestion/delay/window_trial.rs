@@ -25,7 +25,7 @@ pub(super) struct WindowTrial {
 
 /// The state of the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PathView {
+pub(super) struct TrialView {
     pub(super) base: Duration,
     pub(super) queue: Duration,
     /// The target of the queueing delay.
@@ -34,7 +34,7 @@ pub(super) struct PathView {
     pub(super) rate: f64,
 }
 
-impl PathView {
+impl TrialView {
     /// The present round trip.
     pub(super) fn round_trip(&self) -> Duration {
         self.base + self.queue
@@ -70,7 +70,7 @@ const UNCHANGED: f64 = 0.96;
 
 impl WindowTrial {
     /// Begins a test that leaves the share `left` of the window.
-    pub(super) fn begin(now: Instant, path: &PathView, left: f64) -> Self {
+    pub(super) fn begin(now: Instant, path: &TrialView, left: f64) -> Self {
         let rtt = path.round_trip();
         let mean = Mean::default();
         let (rate_before, rate_lowered) = (path.rate, path.rate);
@@ -79,7 +79,7 @@ impl WindowTrial {
     }
 
     /// Follows a report. Returns the answer at the end of the test.
-    pub(super) fn follow(&mut self, now: Instant, path: &PathView) -> Option<Answer> {
+    pub(super) fn follow(&mut self, now: Instant, path: &TrialView) -> Option<Answer> {
         self.now = now;
         let rtt = path.round_trip();
         let [lower, lowered, raise, raised, end] = self.times();
@@ -155,7 +155,7 @@ mod tests {
         let view = |left: f64, ms: u64| {
             let (queue, rate) = path(left, ms);
             let base = Duration::from_millis(100);
-            PathView { base, queue: Duration::from_secs_f64(queue * 1e-3), target: base / 8, rate }
+            TrialView { base, queue: Duration::from_secs_f64(queue * 1e-3), target: base / 8, rate }
         };
         let mut test = WindowTrial::begin(Instant::ORIGIN, &view(1.0, 0), 0.75);
         for ms in (0..2_000).step_by(10) {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_window_is_lowered_only_in_the_middle() {
-        let view = PathView {
+        let view = TrialView {
             base: Duration::from_millis(200),
             queue: Duration::ZERO,
             target: Duration::from_millis(25),

@@ -3,8 +3,8 @@
 use punctual_units::Instant;
 
 use super::Established;
-use crate::connection::signals::Signals;
-use crate::connection::timer::Cause;
+use crate::connection::signals::ConnectionSignals;
+use crate::connection::timer::TimerCause;
 use crate::error::SendError;
 use crate::group::LinkAction;
 
@@ -30,7 +30,7 @@ impl LinkSide<'_> {
         &mut self,
         now: Instant,
         action: LinkAction,
-        signals: &mut Signals,
+        signals: &mut ConnectionSignals,
     ) -> Result<(), SendError> {
         let result = match action {
             LinkAction::Submit(message) => match self.0.lifetime.send_error() {
@@ -60,7 +60,7 @@ impl LinkSide<'_> {
                 Ok(())
             }
         };
-        self.0.reschedule(now, Cause::Other, signals);
+        self.0.reschedule(now, TimerCause::Other, signals);
         result
     }
 }

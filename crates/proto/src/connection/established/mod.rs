@@ -17,7 +17,7 @@ use punctual_wire::{
 use self::link_side::LinkSide;
 use self::timers::{DueTimers, Scheduling};
 use self::writer::Writer;
-use super::filtering::{Arrival, Filtering};
+use super::filtering::{ArrivedPacket, Filtering};
 use super::final_response::FinalResponse;
 use super::keys::Keys;
 use super::lifetime::{Closing, Lifetime};
@@ -29,8 +29,8 @@ use super::pending::Pending;
 use super::recv::ReceiveHalf;
 use super::rtt::RttTracker;
 use super::send::{SendHalf, Verdict};
-use super::signals::Signals;
-use super::timer::{Cause, Timer, TimerTable};
+use super::signals::ConnectionSignals;
+use super::timer::{ConnectionTimer, TimerCause, TimerTable};
 use crate::config::Config;
 use crate::crypt;
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
@@ -96,8 +96,8 @@ impl Established {
     ) -> Self {
         let lifetime = Lifetime::new(now);
         let mut timers = TimerTable::default();
-        timers.set(Timer::KeepAlive, lifetime.keep_alive(now).1);
-        timers.set(Timer::Idle, now + config.peer_idle_timeout());
+        timers.set(ConnectionTimer::KeepAlive, lifetime.keep_alive(now).1);
+        timers.set(ConnectionTimer::Idle, now + config.peer_idle_timeout());
         Self {
             sender: SendHalf::new(config, &negotiated, path.properties.packet_overhead(), now),
             receiver: ReceiveHalf::new(config, &negotiated, path, now),
@@ -141,10 +141,15 @@ impl Established {
     }
 
     /// Takes over the options that may change while the connection is established.
-    pub(super) fn follow_options(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
+    pub(super) fn follow_options(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        signals: &mut ConnectionSignals,
+    ) {
         self.sender.configure(config, &self.negotiated);
         self.receiver.configure(config, &self.negotiated);
-        self.reschedule(now, Cause::Other, signals);
+        self.reschedule(now, TimerCause::Other, signals);
     }
 
     // The path.
@@ -161,12 +166,12 @@ impl Established {
         now: Instant,
         config: &Config,
         path: &Path,
-        signals: &mut Signals,
+        signals: &mut ConnectionSignals,
     ) {
         self.room = PacketRoom::new(&self.negotiated, config, path);
         self.sender.set_overhead(path.properties.packet_overhead());
         self.receiver.follow_path(path);
-        self.reschedule(now, Cause::Other, signals);
+        self.reschedule(now, TimerCause::Other, signals);
     }
 
     /// The peer has moved from the path `from`. Control packets that were sent there since are
@@ -188,13 +193,13 @@ impl Established {
         now: Instant,
         header: &DataHeader,
         payload: Bytes,
-        signals: &mut Signals,
+        signals: &mut ConnectionSignals,
     ) -> bool {
         let previous = self.lifetime.note_received(now);
         let rtt = self.rtt.estimate();
         let crypt = self.keys.crypt();
         let moved = if let Some(filter) = &mut self.filter {
-            let arrival = Arrival { now, previous, header, payload };
+            let arrival = ArrivedPacket { now, previous, header, payload };
             filter.handle_data(&mut self.receiver, crypt, arrival, rtt)
         } else {
             let size = payload.len();
@@ -209,7 +214,7 @@ impl Established {
         let moved =
             self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_bypassed();
         if moved {
-            self.reschedule(now, Cause::Data, signals);
+            self.reschedule(now, TimerCause::Data, signals);
         }
         moved
     }
@@ -220,18 +225,18 @@ impl Established {
         now: Instant,
         timestamp: Timestamp,
         control: &Control<'_>,
-        signals: &mut Signals,
+        signals: &mut ConnectionSignals,
     ) -> Effect {
         self.lifetime.note_received(now);
         self.response.is_received();
         let rtt = self.rtt.estimate();
-        let mut cause = Cause::Other;
+        let mut cause = TimerCause::Other;
         let valid = match control {
             Control::Ack(ack) => self.handle_ack(now, ack, rtt),
             Control::Nak(list) => {
                 let verdict = self.sender.handle_nak(now, timestamp, list, rtt);
                 if verdict == Verdict::Duplicate {
-                    cause = Cause::PeerHeard;
+                    cause = TimerCause::PeerHeard;
                 }
                 verdict != Verdict::Invalid
             }
@@ -242,11 +247,11 @@ impl Established {
                 true
             }
             Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => {
-                cause = Cause::PeerHeard;
+                cause = TimerCause::PeerHeard;
                 true
             }
             Control::Extension { command: path_updates::PROBE, .. } => {
-                cause = Cause::PeerHeard;
+                cause = TimerCause::PeerHeard;
                 self.path_updates.is_some()
             }
             Control::Extension { command, body } => match self.keys.handle(*command, body) {
@@ -260,13 +265,13 @@ impl Established {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
         if self.receiver.look_at_nak_timer(now, self.rtt.estimate()) {
-            cause = Cause::Other;
+            cause = TimerCause::Other;
         }
         let due = self.timers.next();
         self.reschedule(now, cause, signals);
         if !valid {
             Effect::Invalid
-        } else if cause == Cause::PeerHeard && self.timers.next() == due && !signals.any() {
+        } else if cause == TimerCause::PeerHeard && self.timers.next() == due && !signals.any() {
             Effect::None
         } else {
             Effect::Change
@@ -330,7 +335,7 @@ impl Established {
         }
         let waves = handshake.request == HandshakeRequest::WaveAHand;
         if waves && !is_peer && self.lifetime.is_open() {
-            self.timers.set(Timer::Idle, self.lifetime.note_peer_called());
+            self.timers.set(ConnectionTimer::Idle, self.lifetime.note_peer_called());
         }
     }
 
@@ -400,8 +405,8 @@ impl Established {
     }
 
     /// Sets the timers that a submitted message may change.
-    pub(super) fn schedule_after_send(&mut self, now: Instant, signals: &mut Signals) {
-        self.reschedule(now, Cause::Submitted, signals);
+    pub(super) fn schedule_after_send(&mut self, now: Instant, signals: &mut ConnectionSignals) {
+        self.reschedule(now, TimerCause::Submitted, signals);
     }
 
     /// A message was read. Returns whether an ACK waits to be written.
@@ -423,7 +428,7 @@ impl Established {
             return Err(RecvError::Closed(reason.clone()));
         }
         self.told_readable = false;
-        self.timers.assign(Timer::Deliver, next.instant(now));
+        self.timers.assign(ConnectionTimer::Deliver, next.instant(now));
         Ok(())
     }
 
@@ -456,28 +461,33 @@ impl Established {
     // Closing.
 
     /// The application closes; buffered messages may go out until `until`.
-    pub(super) fn close_by(&mut self, now: Instant, until: Instant, signals: &mut Signals) {
+    pub(super) fn close_by(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        signals: &mut ConnectionSignals,
+    ) {
         if self.lifetime.close(until) {
-            self.reschedule(now, Cause::Other, signals);
+            self.reschedule(now, TimerCause::Other, signals);
         }
     }
 
     /// The application closes, and buffered messages are not waited for.
-    pub(super) fn close_now(&mut self, now: Instant, signals: &mut Signals) {
+    pub(super) fn close_now(&mut self, now: Instant, signals: &mut ConnectionSignals) {
         self.close_by(now, now, signals);
         if self.lifetime.stop_lingering(now) {
-            self.reschedule(now, Cause::Other, signals);
+            self.reschedule(now, TimerCause::Other, signals);
         }
     }
 
     /// Ends the connection without a packet to the peer.
-    pub(super) fn abandon(&mut self, reason: CloseReason, signals: &mut Signals) {
+    pub(super) fn abandon(&mut self, reason: CloseReason, signals: &mut ConnectionSignals) {
         if self.is_live() {
             self.end(reason, signals);
         }
     }
 
-    fn end(&mut self, reason: CloseReason, signals: &mut Signals) {
+    fn end(&mut self, reason: CloseReason, signals: &mut ConnectionSignals) {
         self.timers = TimerTable::default();
         self.receiver.end();
         signals.closed = Some(reason.clone());
@@ -485,14 +495,14 @@ impl Established {
     }
 
     /// Takes the next step of a connection whose end has begun.
-    fn advance_closing(&mut self, now: Instant, signals: &mut Signals) {
+    fn advance_closing(&mut self, now: Instant, signals: &mut ConnectionSignals) {
         let is_flushed = self.sender.is_empty();
         let transit = self.negotiated.latency.peer + self.rtt.estimate().smoothed;
         match self.lifetime.closing(now, is_flushed, transit) {
             Closing::None => {}
             Closing::PeerLeft => self.end(CloseReason::Peer, signals),
-            Closing::Lingers(until) => self.timers.set(Timer::Linger, until),
-            Closing::ShutsDown => self.timers.stop(Timer::Linger),
+            Closing::Lingers(until) => self.timers.set(ConnectionTimer::Linger, until),
+            Closing::ShutsDown => self.timers.stop(ConnectionTimer::Linger),
         }
     }
 
@@ -518,7 +528,11 @@ impl Established {
 
     /// Writes datagrams as far as the batch has room, control packets first. Returns whether it
     /// still has. The batch takes out datagrams that are too long for the path.
-    pub(super) fn write_datagrams(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
+    pub(super) fn write_datagrams(
+        &mut self,
+        out: &mut Output<'_>,
+        signals: &mut ConnectionSignals,
+    ) -> bool {
         Writer { connection: self, out, signals }.write_datagrams()
     }
 
@@ -531,17 +545,22 @@ impl Established {
 
     /// Whether a message is to be delivered at exactly this time.
     pub(super) fn delivers_at(&self, at: Instant) -> bool {
-        self.timers.at(Timer::Deliver) == Some(at)
+        self.timers.at(ConnectionTimer::Deliver) == Some(at)
     }
 
     /// Handles the timers that are due.
-    pub(super) fn handle_timeout(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        signals: &mut ConnectionSignals,
+    ) {
         DueTimers { connection: self, now, config, signals }.handle();
     }
 
     /// Sets the timers that `cause` may have changed, and notes the events for the application.
     #[inline]
-    fn reschedule(&mut self, now: Instant, cause: Cause, signals: &mut Signals) {
+    fn reschedule(&mut self, now: Instant, cause: TimerCause, signals: &mut ConnectionSignals) {
         Scheduling { connection: self, now, signals }.follow(cause);
     }
 

@@ -6,8 +6,8 @@ use super::Established;
 use crate::config::Config;
 use crate::connection::filtering::Filtering;
 use crate::connection::path_updates;
-use crate::connection::signals::Signals;
-use crate::connection::timer::{Cause, Timer, TimerTable};
+use crate::connection::signals::ConnectionSignals;
+use crate::connection::timer::{ConnectionTimer, TimerCause, TimerTable};
 
 /// Handles the timers of a connection that are due.
 #[derive(Debug)]
@@ -15,13 +15,13 @@ pub(super) struct DueTimers<'a> {
     pub(super) connection: &'a mut Established,
     pub(super) now: Instant,
     pub(super) config: &'a Config,
-    pub(super) signals: &'a mut Signals,
+    pub(super) signals: &'a mut ConnectionSignals,
 }
 
 impl DueTimers<'_> {
     pub(super) fn handle(mut self) {
-        if self.has_fired(Timer::Deliver) {
-            self.reschedule(Cause::DeliveryDue);
+        if self.has_fired(ConnectionTimer::Deliver) {
+            self.reschedule(TimerCause::DeliveryDue);
         }
         // As a rule, the delivery was the only one.
         if !self.connection.timers.is_due(self.now) {
@@ -33,7 +33,7 @@ impl DueTimers<'_> {
         // An idle connection has no others: those of its lifetime move no further timer.
         if self.connection.timers.is_due(self.now) || !self.connection.is_live() {
             self.handle_others();
-            self.reschedule(Cause::Other);
+            self.reschedule(TimerCause::Other);
         }
     }
 
@@ -47,7 +47,7 @@ impl DueTimers<'_> {
             Ok(Some(due)) => pending.keep_alive = due,
             Err(reason) => return self.connection.end(reason, self.signals),
         }
-        if self.has_fired(Timer::Quiet) {
+        if self.has_fired(ConnectionTimer::Quiet) {
             self.probe_path();
         }
     }
@@ -63,12 +63,12 @@ impl DueTimers<'_> {
         }
         pending.path_probe = true;
         if let Some(pause) = updates.next_quiet() {
-            timers.set(Timer::Quiet, self.now + pause);
+            timers.set(ConnectionTimer::Quiet, self.now + pause);
         }
     }
 
     fn handle_others(&mut self) {
-        if self.has_fired(Timer::Skip) {
+        if self.has_fired(ConnectionTimer::Skip) {
             self.connection.receiver.skip_late(self.now);
         }
         if !self.connection.is_live() {
@@ -76,39 +76,39 @@ impl DueTimers<'_> {
             self.connection.timers = TimerTable::default();
             return;
         }
-        if self.has_fired(Timer::Ack) {
+        if self.has_fired(ConnectionTimer::Ack) {
             self.connection.pending.ack = true;
         }
-        if self.has_fired(Timer::Nak) {
+        if self.has_fired(ConnectionTimer::Nak) {
             self.connection.receiver.repeat_nak(self.now, self.connection.rtt.estimate());
         }
-        if self.has_fired(Timer::FreshLoss) {
+        if self.has_fired(ConnectionTimer::FreshLoss) {
             self.connection.receiver.report_ripe_losses(self.now, self.connection.rtt.estimate());
         }
-        if self.has_fired(Timer::FilterPause) {
+        if self.has_fired(ConnectionTimer::FilterPause) {
             let Established { receiver, filter, rtt, .. } = &mut *self.connection;
             let rtt = rtt.estimate();
             filter.iter_mut().for_each(|filter| filter.look_for_pause(receiver, self.now, rtt));
         }
-        if self.has_fired(Timer::SendDrop) {
+        if self.has_fired(ConnectionTimer::SendDrop) {
             self.connection.sender.drop_late(self.now);
         }
-        if self.has_fired(Timer::Retransmit) {
+        if self.has_fired(ConnectionTimer::Retransmit) {
             self.connection.sender.handle_timeout(self.now, self.connection.rtt.estimate());
         }
-        if self.has_fired(Timer::KeyRequest) {
+        if self.has_fired(ConnectionTimer::KeyRequest) {
             self.connection.keys.repeat_request();
         }
-        if self.has_fired(Timer::Linger) {
+        if self.has_fired(ConnectionTimer::Linger) {
             self.connection.lifetime.begin_shutdown();
         }
     }
 
-    fn has_fired(&mut self, timer: Timer) -> bool {
+    fn has_fired(&mut self, timer: ConnectionTimer) -> bool {
         self.connection.timers.fired(timer, self.now)
     }
 
-    fn reschedule(&mut self, cause: Cause) {
+    fn reschedule(&mut self, cause: TimerCause) {
         self.connection.reschedule(self.now, cause, self.signals);
     }
 }
@@ -119,32 +119,37 @@ impl DueTimers<'_> {
 pub(super) struct Scheduling<'a> {
     pub(super) connection: &'a mut Established,
     pub(super) now: Instant,
-    pub(super) signals: &'a mut Signals,
+    pub(super) signals: &'a mut ConnectionSignals,
 }
 
 impl Scheduling<'_> {
     /// Sets the timers that `cause` may have changed.
     #[inline]
-    pub(super) fn follow(mut self, cause: Cause) {
-        if matches!(cause, Cause::Other | Cause::Written) && !self.connection.lifetime.is_open() {
+    pub(super) fn follow(mut self, cause: TimerCause) {
+        if matches!(cause, TimerCause::Other | TimerCause::Written)
+            && !self.connection.lifetime.is_open()
+        {
             self.connection.advance_closing(self.now, self.signals);
         }
-        if matches!(cause, Cause::Other | Cause::Data) {
+        if matches!(cause, TimerCause::Other | TimerCause::Data) {
             self.schedule_receiver();
         }
-        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue | Cause::PeerHeard) {
+        if matches!(
+            cause,
+            TimerCause::Other | TimerCause::Data | TimerCause::DeliveryDue | TimerCause::PeerHeard
+        ) {
             self.schedule_delivery();
         }
-        if matches!(cause, Cause::NakCopyWritten) && self.connection.lifetime.is_live() {
+        if matches!(cause, TimerCause::NakCopyWritten) && self.connection.lifetime.is_live() {
             self.schedule_nak();
         }
-        if matches!(cause, Cause::Other | Cause::Written | Cause::Submitted) {
+        if matches!(cause, TimerCause::Other | TimerCause::Written | TimerCause::Submitted) {
             self.schedule_sender();
         }
-        if matches!(cause, Cause::Other | Cause::Written) {
+        if matches!(cause, TimerCause::Other | TimerCause::Written) {
             self.signals.writable |= self.connection.sender.becomes_writable();
         }
-        if matches!(cause, Cause::Other) {
+        if matches!(cause, TimerCause::Other) {
             self.signals.writable |= self.connection.peer_error.take_wake_up();
         }
     }
@@ -156,19 +161,22 @@ impl Scheduling<'_> {
             let Established { receiver, filter, rtt, timers, pending, keys, .. } =
                 &mut *self.connection;
             let ack = if pending.ack { None } else { receiver.next_ack(self.now, rtt.timeout()) };
-            timers.assign(Timer::Ack, ack);
-            timers.assign(Timer::FreshLoss, receiver.next_ripe());
-            timers.assign(Timer::FilterPause, filter.as_deref().and_then(Filtering::next_look));
-            timers.assign(Timer::KeyRequest, keys.next_request());
+            timers.assign(ConnectionTimer::Ack, ack);
+            timers.assign(ConnectionTimer::FreshLoss, receiver.next_ripe());
+            timers.assign(
+                ConnectionTimer::FilterPause,
+                filter.as_deref().and_then(Filtering::next_look),
+            );
+            timers.assign(ConnectionTimer::KeyRequest, keys.next_request());
         }
         let Established { receiver, sender, timers, .. } = &mut *self.connection;
         self.signals.news |= receiver.has_bypassed() || sender.has_returned();
-        timers.assign(Timer::Skip, receiver.next_skip());
+        timers.assign(ConnectionTimer::Skip, receiver.next_skip());
     }
 
     fn schedule_nak(&mut self) {
         let Established { receiver, rtt, timers, .. } = &mut *self.connection;
-        timers.assign(Timer::Nak, receiver.next_nak(self.now, rtt.estimate()));
+        timers.assign(ConnectionTimer::Nak, receiver.next_nak(self.now, rtt.estimate()));
     }
 
     /// Notes that a message is due, or sets the timer for the next one.
@@ -187,7 +195,7 @@ impl Scheduling<'_> {
         } else {
             next.later_than(self.now)
         };
-        timers.assign(Timer::Deliver, timer);
+        timers.assign(ConnectionTimer::Deliver, timer);
     }
 
     /// Sets the timers of the sending half.
@@ -196,8 +204,8 @@ impl Scheduling<'_> {
             return;
         }
         let Established { sender, rtt, timers, .. } = &mut *self.connection;
-        timers.assign(Timer::Pace, sender.next_send().later_than(self.now));
-        timers.assign(Timer::SendDrop, sender.next_drop());
-        timers.assign(Timer::Retransmit, sender.next_timeout(rtt.timeout()));
+        timers.assign(ConnectionTimer::Pace, sender.next_send().later_than(self.now));
+        timers.assign(ConnectionTimer::SendDrop, sender.next_drop());
+        timers.assign(ConnectionTimer::Retransmit, sender.next_timeout(rtt.timeout()));
     }
 }

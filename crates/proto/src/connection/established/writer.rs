@@ -7,8 +7,8 @@ use punctual_wire::{Ack, Control};
 use super::Established;
 use crate::connection::output::Output;
 use crate::connection::path_updates;
-use crate::connection::signals::Signals;
-use crate::connection::timer::{Cause, Timer};
+use crate::connection::signals::ConnectionSignals;
+use crate::connection::timer::{ConnectionTimer, TimerCause};
 use crate::error::CloseReason;
 
 /// Writes the packets of a connection that are due, in one pass.
@@ -16,7 +16,7 @@ use crate::error::CloseReason;
 pub(super) struct Writer<'a, 'b> {
     pub(super) connection: &'a mut Established,
     pub(super) out: &'a mut Output<'b>,
-    pub(super) signals: &'a mut Signals,
+    pub(super) signals: &'a mut ConnectionSignals,
 }
 
 impl Writer<'_, '_> {
@@ -26,7 +26,7 @@ impl Writer<'_, '_> {
         let has_room =
             !self.connection.is_live() || (self.write_packets() && self.write_shutdowns());
         if has_room {
-            self.connection.reschedule(self.out.now, Cause::Written, self.signals);
+            self.connection.reschedule(self.out.now, TimerCause::Written, self.signals);
         }
         has_room
     }
@@ -109,14 +109,14 @@ impl Writer<'_, '_> {
         let is_feedback = matches!(control, Control::Ack(_) | Control::Nak(_));
         self.out.emit(now, dest, control);
         if is_feedback {
-            self.connection.reschedule(now, Cause::Data, self.signals);
+            self.connection.reschedule(now, TimerCause::Data, self.signals);
         }
         true
     }
 
     fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
         if let Some(updates) = &mut self.connection.path_updates {
-            self.connection.timers.set(Timer::Quiet, now + updates.begin_quiet());
+            self.connection.timers.set(ConnectionTimer::Quiet, now + updates.begin_quiet());
         }
         let wait = self.connection.rtt.timeout();
         let ack = self.connection.receiver.make_ack(now, rtt, wait);
@@ -137,7 +137,7 @@ impl Writer<'_, '_> {
             self.connection.negotiated.fixed.peer_socket_id,
             Control::Nak(list.as_list()),
         );
-        self.connection.reschedule(self.out.now, Cause::NakCopyWritten, self.signals);
+        self.connection.reschedule(self.out.now, TimerCause::NakCopyWritten, self.signals);
         true
     }
 
@@ -148,7 +148,7 @@ impl Writer<'_, '_> {
         let command = message.command;
         self.out.emit(self.out.now, dest, Control::Extension { command, body: &message.body });
         if message.is_request() {
-            self.connection.reschedule(self.out.now, Cause::Data, self.signals);
+            self.connection.reschedule(self.out.now, TimerCause::Data, self.signals);
         }
         true
     }
@@ -164,7 +164,7 @@ impl Writer<'_, '_> {
                 self.connection.lifetime.end(CloseReason::Local);
                 self.connection.receiver.end();
                 self.signals.closed = Some(CloseReason::Local);
-                self.connection.reschedule(self.out.now, Cause::Data, self.signals);
+                self.connection.reschedule(self.out.now, TimerCause::Data, self.signals);
             }
             if !self.out.batch.add(self.out.buffer, before) {
                 return false;

@@ -13,7 +13,7 @@ pub(crate) struct ReceiveCounts {
     reordered: u64,
     dropped: u64,
     jumps: u64,
-    losses: Losses,
+    losses: LostPackets,
     late: LatePackets,
     encryption: UnreadablePackets,
     filter: FilterPackets,
@@ -38,7 +38,7 @@ enum Sharing {
 
 /// Packets whose numbers were left out.
 #[derive(Debug, Default)]
-struct Losses {
+struct LostPackets {
     packets: u64,
     gaps: u64,
     gaps_of_one: u64,

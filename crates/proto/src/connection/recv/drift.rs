@@ -38,7 +38,7 @@ const MAX_STEP: i64 = 2_000_000;
 #[derive(Debug)]
 pub(crate) struct DriftTracer {
     window: Option<Window>,
-    reference: Option<Reference>,
+    reference: Option<DriftReference>,
     last_rtt: Duration,
     /// Mean change of the least RTT from window to window.
     rtt_noise: Duration,
@@ -57,7 +57,7 @@ struct Window {
 }
 
 #[derive(Debug)]
-struct Reference {
+struct DriftReference {
     lateness: i64,
     rtt: Duration,
 }
@@ -114,7 +114,7 @@ impl DriftTracer {
         let usual_change = self.rtt_noise * NOISE_FACTOR;
         let last_rtt = std::mem::replace(&mut self.last_rtt, rtt);
         let Some(reference) = &mut self.reference else {
-            self.reference = Some(Reference { lateness, rtt });
+            self.reference = Some(DriftReference { lateness, rtt });
             // The first RTT may be wrong by half, as the draft assumes for its variance.
             self.rtt_noise = rtt / 2;
             return None;
@@ -125,7 +125,7 @@ impl DriftTracer {
             self.changed += 1;
             if self.changed == PATH_WINDOWS {
                 self.changed = 0;
-                *reference = Reference { lateness: lateness - self.drift, rtt };
+                *reference = DriftReference { lateness: lateness - self.drift, rtt };
             }
             return None;
         }

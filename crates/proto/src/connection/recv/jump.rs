@@ -11,7 +11,7 @@ use super::SUSPICIOUS_GAP;
 use super::announced_drops::AnnouncedDrops;
 use super::buffer::Stored;
 use super::link::LinkEstimate;
-use super::store::Store;
+use super::store::ReceiveStore;
 
 /// The shortest silence that counts; hosts and networks cause shorter ones at any time.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
@@ -27,7 +27,7 @@ const UNTIMED: Duration = Duration::from_secs(1);
 /// The parts of the receiving half by which a jump of the stream is recognised.
 #[derive(Clone, Copy)]
 pub(super) struct StreamView<'a> {
-    pub(super) store: &'a Store,
+    pub(super) store: &'a ReceiveStore,
     pub(super) link: &'a LinkEstimate,
     pub(super) drops: &'a AnnouncedDrops,
 }

@@ -57,10 +57,10 @@ impl LinkEstimate {
         if self.arrived.is_multiple_of(ARRIVALS) {
             self.note_pauses();
         }
-        match Probe::of(seq) {
-            Probe::First => self.probe_started = Some(now),
-            Probe::Second => self.end_probe(now, payload, full),
-            Probe::None => self.probe_started = None,
+        match PairPlace::of(seq) {
+            PairPlace::First => self.probe_started = Some(now),
+            PairPlace::Second => self.end_probe(now, payload, full),
+            PairPlace::None => self.probe_started = None,
         }
     }
 
@@ -158,13 +158,13 @@ impl LinkEstimate {
 
 /// The place of a packet in a probe pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Probe {
+enum PairPlace {
     None,
     First,
     Second,
 }
 
-impl Probe {
+impl PairPlace {
     /// The place of the packet with this number.
     const fn of(seq: SeqNo) -> Self {
         match seq.value() % PROBE_INTERVAL {

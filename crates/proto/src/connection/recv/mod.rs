@@ -47,7 +47,7 @@ use self::file::FileReceipt;
 use self::jump::{Arrived, JumpDetector, JumpKind, StreamView};
 use self::link::LinkEstimate;
 use self::nak_scheduler::NakScheduler;
-use self::store::Store;
+use self::store::ReceiveStore;
 use self::unreadable::Unreadable;
 use crate::config::Config;
 use crate::crypt::Refusal;
@@ -75,7 +75,7 @@ const LATENCY_OF_PAUSE: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
-    store: Store,
+    store: ReceiveStore,
     naks: NakScheduler,
     acks: AckState,
     link: LinkEstimate,
@@ -94,7 +94,7 @@ pub(crate) struct ReceiveHalf {
 impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, path: &Path, now: Instant) -> Self {
         Self {
-            store: Store::new(config, negotiated, path),
+            store: ReceiveStore::new(config, negotiated, path),
             naks: NakScheduler::new(config, negotiated, now),
             acks: AckState::new(negotiated.fixed.receive_isn, now, Reports::of(config, negotiated)),
             link: LinkEstimate::new(),

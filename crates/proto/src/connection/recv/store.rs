@@ -22,7 +22,7 @@ use crate::wake_up::WakeUp;
 /// The packets that were received and not yet delivered, when they are due, and how they are
 /// delivered.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct ReceiveStore {
     delivery: Delivery,
     buffer: ReceiveBuffer,
     timing: Timing,
@@ -30,7 +30,7 @@ pub(super) struct Store {
     playout: Option<PlayoutCheck>,
 }
 
-impl Store {
+impl ReceiveStore {
     /// An empty store of a connection on this path.
     pub(super) fn new(config: &Config, negotiated: &Negotiated, path: &Path) -> Self {
         Self {
@@ -362,9 +362,9 @@ mod tests {
     const AT: fn(u64) -> Instant = Instant::from_millis;
 
     /// A live store with a latency of 100 ms, for a stream from 1 s on.
-    fn store() -> Store {
+    fn store() -> ReceiveStore {
         let tsbpd = Tsbpd::new(AT(1_000), Timestamp::default(), Duration::from_millis(100));
-        Store {
+        ReceiveStore {
             delivery: Delivery::Live,
             buffer: ReceiveBuffer::new(SeqNo::new(1), 100),
             timing: Timing::of(tsbpd),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     /// The packet with this number, of a stream of one each 10 ms, arrives in time.
-    fn arrives(store: &mut Store, number: u32) -> Insert {
+    fn arrives(store: &mut ReceiveStore, number: u32) -> Insert {
         let now = AT(1_000 + 10 * u64::from(number));
         let time = store.timing.plausible_time(now, Timestamp::from_micros(number * 10_000));
         let place = MessagePart::of_live(MsgNo::FIRST);

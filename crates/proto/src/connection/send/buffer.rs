@@ -12,7 +12,7 @@ use crate::seq_set::SeqSet;
 
 /// A packet in the send buffer: a message, or a part of one.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct BufferedPacket {
     pub(crate) payload: Bytes,
     pub(crate) origin: Instant,
     pub(crate) expires: Option<Instant>,
@@ -40,7 +40,7 @@ pub(crate) struct NoRoom;
 /// their first transmission. A message that is dropped in the middle leaves a hole.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
-    ring: SeqRing<Outgoing>,
+    ring: SeqRing<BufferedPacket>,
     lost: SeqSet,
     /// The run of the loss list that is retransmitted.
     lost_run: SeqRun,
@@ -173,12 +173,12 @@ impl SendBuffer {
     }
 
     /// The packet with this number; `None` if it was acknowledged or dropped, however long ago.
-    pub(crate) fn get(&self, seq: SeqNo) -> Option<&Outgoing> {
+    pub(crate) fn get(&self, seq: SeqNo) -> Option<&BufferedPacket> {
         if self.covers(seq) { self.ring.get(seq) } else { None }
     }
 
     /// [`get`](Self::get), to change the packet.
-    pub(crate) fn get_mut(&mut self, seq: SeqNo) -> Option<&mut Outgoing> {
+    pub(crate) fn get_mut(&mut self, seq: SeqNo) -> Option<&mut BufferedPacket> {
         if self.covers(seq) { self.ring.get_mut(seq) } else { None }
     }
 
@@ -193,7 +193,7 @@ impl SendBuffer {
         seq.is_before(self.next_new) && self.get(seq).is_some()
     }
 
-    pub(crate) fn oldest(&self) -> Option<&Outgoing> {
+    pub(crate) fn oldest(&self) -> Option<&BufferedPacket> {
         self.ring.get(self.first)
     }
 
@@ -280,7 +280,7 @@ impl SendBuffer {
         }
         self.ring.insert(
             self.end,
-            Outgoing {
+            BufferedPacket {
                 payload,
                 origin,
                 expires,
@@ -449,7 +449,7 @@ impl SendBuffer {
         self.expiries.first().map(|&(at, _)| at)
     }
 
-    fn remove(&mut self, seq: SeqNo) -> Option<Outgoing> {
+    fn remove(&mut self, seq: SeqNo) -> Option<BufferedPacket> {
         let packet = self.ring.take(seq)?;
         if self.lost.remove(seq) {
             self.lost_run.removed(seq, self.lost.first_from(self.first));

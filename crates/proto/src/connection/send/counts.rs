@@ -12,18 +12,18 @@ use crate::statistics::Statistics;
 pub(super) struct SendCounts {
     /// Bytes of the headers of a packet, for pacing and statistics.
     overhead: usize,
-    originals: Traffic,
-    filter: Traffic,
-    dropped: Traffic,
+    originals: TrafficCounts,
+    filter: TrafficCounts,
+    dropped: TrafficCounts,
 }
 
 #[derive(Debug, Default)]
-struct Traffic {
+struct TrafficCounts {
     packets: u64,
     bytes: u64,
 }
 
-impl Traffic {
+impl TrafficCounts {
     const fn add(&mut self, packets: u64, bytes: u64) {
         self.packets += packets;
         self.bytes += bytes;

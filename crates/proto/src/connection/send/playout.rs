@@ -9,7 +9,7 @@ use crate::policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, Send
 /// deadline is the playout point, but it gives up no packet. The share of packets that may arrive
 /// too late follows from the mean time between two glitches and the packet rate.
 #[derive(Debug)]
-pub(super) struct Playout {
+pub(super) struct PlayoutPolicy {
     deadline: Deadline,
     glitch_target: Duration,
     rate: PacketRate,
@@ -33,7 +33,7 @@ const FIRST_RATE: f64 = 1_000.0;
 /// The largest share of packets that may arrive too late.
 const MOST: f64 = 0.1;
 
-impl Playout {
+impl PlayoutPolicy {
     /// A policy with this mean time between two glitches, and this ceiling, packets that may be
     /// retransmitted for each original before it sends no copies; `None` for as many copies as the
     /// mean time needs.
@@ -50,7 +50,7 @@ impl Playout {
     }
 }
 
-impl RetransmitPolicy for Playout {
+impl RetransmitPolicy for PlayoutPolicy {
     fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
         if self.rate.measure(now, view.originals) {
             self.follow_rate();
@@ -99,7 +99,7 @@ mod tests {
     /// Copies of the last retransmission that is in time, in a stream of 1000 packets per second of
     /// which a hundredth are lost.
     fn copies(glitch_target: Duration) -> u32 {
-        let mut policy = Playout::new(glitch_target, None);
+        let mut policy = PlayoutPolicy::new(glitch_target, None);
         let mut copies = 0;
         for i in 0..2_000 {
             let now = AT(1_000 + 100 * i);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_packet_after_its_playout_point_is_retransmitted_once() {
-        let mut policy = Playout::new(Duration::from_secs(3_600), None);
+        let mut policy = PlayoutPolicy::new(Duration::from_secs(3_600), None);
         let view = SenderView { rtt: RTT, originals: 100, loss: 0.01, limit: None, round: MS(110) };
         assert_eq!(policy.decide(AT(5_000), &reported(1_000), &view), Decision::ONCE);
     }

@@ -30,11 +30,11 @@ pub(super) struct Retransmission {
     copies: RedundantRetransmits,
     budget: Option<RetransmitBudget>,
     repeats: Option<RepeatLimit>,
-    counts: Counts,
+    counts: RetransmissionCounts,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct RetransmissionCounts {
     packets: u64,
     bytes: u64,
     copies: u64,
@@ -85,7 +85,7 @@ impl Retransmission {
             copies: RedundantRetransmits::default(),
             budget: limits.budget,
             repeats: limits.repeats,
-            counts: Counts::default(),
+            counts: RetransmissionCounts::default(),
         }
     }
 

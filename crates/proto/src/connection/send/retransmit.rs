@@ -3,7 +3,7 @@
 use punctual_units::Instant;
 
 use super::deadline::Deadline;
-use super::playout::{GLITCH_TARGET, Playout};
+use super::playout::{GLITCH_TARGET, PlayoutPolicy};
 use crate::config::{Config, RetransmitAlgorithm};
 use crate::handshake::Negotiated;
 use crate::policy::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
@@ -36,7 +36,7 @@ impl RetransmitPolicy for Efficient {
 pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPolicy> {
     let is_custom = matches!(config.retransmit_algorithm(), RetransmitAlgorithm::Custom(_));
     if peer.playout.is_some() && !is_custom {
-        return Box::new(Playout::new(GLITCH_TARGET, ceiling(config)));
+        return Box::new(PlayoutPolicy::new(GLITCH_TARGET, ceiling(config)));
     }
     match config.retransmit_algorithm() {
         RetransmitAlgorithm::Aggressive => Box::new(Aggressive),

@@ -5,7 +5,7 @@ use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::SendHalf;
-use super::buffer::Outgoing;
+use super::buffer::BufferedPacket;
 use super::mode::LossRecovery;
 
 /// The number of packets that are retransmitted to probe the end of a paused stream. For a receiver
@@ -113,7 +113,7 @@ impl<'a> Timeout<'a> {
     /// Queues the packets in flight that are missing by their number and contents, which are `None`
     /// for a dropped packet between others. Those before the oldest packet of the buffer may be
     /// many: a peer need not acknowledge messages that have expired.
-    fn repeat_each(&mut self, is_missing: impl Fn(SeqNo, Option<&Outgoing>) -> bool) {
+    fn repeat_each(&mut self, is_missing: impl Fn(SeqNo, Option<&BufferedPacket>) -> bool) {
         let mut seq = self.half.buffer.first();
         while seq.is_before(self.half.buffer.next_new()) {
             if is_missing(seq, self.half.buffer.get(seq)) {

@@ -2,22 +2,27 @@
 
 use std::collections::VecDeque;
 
-use crate::connection::Signals;
+use crate::connection::ConnectionSignals;
 use crate::event::Event;
 use crate::ids::ConnectionId;
 use crate::path::PathId;
 
 /// The events that the application has not got yet, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Events(VecDeque<Event>);
+pub(super) struct EventQueue(VecDeque<Event>);
 
-impl Events {
+impl EventQueue {
     pub(super) fn push(&mut self, event: Event) {
         self.0.push_back(event);
     }
 
     /// Adds the events of a connection, whose peer is reached by `path`. Its end comes last.
-    pub(super) fn push_signals(&mut self, id: ConnectionId, path: PathId, signals: Signals) {
+    pub(super) fn push_signals(
+        &mut self,
+        id: ConnectionId,
+        path: PathId,
+        signals: ConnectionSignals,
+    ) {
         if signals.connected {
             self.push(Event::Connected(id));
         }
@@ -62,12 +67,12 @@ mod tests {
     #[test]
     fn a_connection_is_reported_from_its_start_to_its_end() {
         let (_, id) = connected(Instant::from_millis(9_000), host(1), "");
-        let mut events = Events::default();
-        let signals = Signals {
+        let mut events = EventQueue::default();
+        let signals = ConnectionSignals {
             connected: true,
             readable: true,
             closed: Some(CloseReason::Peer),
-            ..Signals::default()
+            ..ConnectionSignals::default()
         };
         events.push_signals(id, host(1), signals);
         assert!(matches!(events.pop(), Some(Event::Connected(_))));

@@ -18,11 +18,11 @@ use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, Socket
 
 pub(super) use self::departed::Call;
 use self::departed::Departed;
-use self::events::Events;
+use self::events::EventQueue;
 pub use self::guard::ConnectionGuard;
 use self::off_path::{OffPathPacket, Reaction};
-use self::outbox::Outbox;
 pub use self::outbox::Transmit;
+use self::outbox::TransmitQueue;
 use self::paths::Paths;
 use self::receive_memory::ReceiveMemory;
 use self::table::{ConnectionTable, Slot};
@@ -47,8 +47,8 @@ pub struct Connections {
     table: ConnectionTable,
     paths: Paths,
     timers: TimerQueue,
-    outbox: Outbox,
-    events: Events,
+    outbox: TransmitQueue,
+    events: EventQueue,
     departed: Departed,
     memory: ReceiveMemory,
     /// How long before its time a message is delivered together with others.
@@ -63,8 +63,8 @@ impl Connections {
             table: ConnectionTable::new(config.max_connections, config.shard),
             paths: Paths::default(),
             timers: TimerQueue::default(),
-            outbox: Outbox::default(),
-            events: Events::default(),
+            outbox: TransmitQueue::default(),
+            events: EventQueue::default(),
             departed: Departed::default(),
             memory: ReceiveMemory::new(config.receive_memory),
             early_delivery: Duration::ZERO,

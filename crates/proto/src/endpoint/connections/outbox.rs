@@ -25,7 +25,7 @@ pub struct Transmit {
 
 /// Datagrams that belong to no connection, and the queue of connections that have some to send.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct TransmitQueue {
     replies: VecDeque<(PathId, Vec<u8>)>,
     /// The indices of connections.
     ready: VecDeque<usize>,
@@ -33,7 +33,7 @@ pub(super) struct Outbox {
     oversized: VecDeque<(PathId, Vec<u8>)>,
 }
 
-impl Outbox {
+impl TransmitQueue {
     /// Queues a datagram that belongs to no connection; drops it if too many wait.
     pub(super) fn reply(&mut self, path: PathId, datagram: Vec<u8>) {
         if self.replies.len() < REPLIES {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn replies_beyond_the_limit_are_dropped() {
-        let mut outbox = Outbox::default();
+        let mut outbox = TransmitQueue::default();
         for _ in 0..2 * REPLIES {
             outbox.reply(PATH, vec![1]);
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_too_long_for_its_path_is_handed_back() {
-        let (mut outbox, mut paths) = (Outbox::default(), Paths::default());
+        let (mut outbox, mut paths) = (TransmitQueue::default(), Paths::default());
         let short = PathProperties { largest_datagram: Some(100), ..PATH.usual_properties() };
         paths.insert(PATH, short);
         outbox.reply(PATH, vec![1; 101]);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn of_datagrams_that_were_handed_back_the_newest_are_kept() {
-        let mut outbox = Outbox::default();
+        let mut outbox = TransmitQueue::default();
         for number in 0..=OVERSIZED {
             outbox.hand_back(PATH, number.to_be_bytes().to_vec());
         }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn connections_write_in_turn_and_a_forgotten_one_does_not() {
-        let mut outbox = Outbox::default();
+        let mut outbox = TransmitQueue::default();
         [3, 1, 2].into_iter().for_each(|index| outbox.enqueue(index));
         outbox.forget(1);
         let turns = std::iter::from_fn(|| {

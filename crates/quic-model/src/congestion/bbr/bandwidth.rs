@@ -1,6 +1,6 @@
 //! The bottleneck's bandwidth: the greatest rate of the latest rounds.
 
-use punctual_rates::{Greatest, Rounds};
+use punctual_rates::{Greatest, RoundCounter};
 
 use crate::congestion::PathView;
 
@@ -9,7 +9,7 @@ use crate::congestion::PathView;
 pub(super) struct Bandwidth {
     /// Bytes a second.
     greatest: Greatest<u64>,
-    rounds: Rounds,
+    rounds: RoundCounter,
     is_round_start: bool,
     /// Whether the bandwidth has grown since this was last asked.
     has_grown: bool,
@@ -19,7 +19,7 @@ impl Default for Bandwidth {
     fn default() -> Self {
         Self {
             greatest: Greatest::of(ROUNDS),
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             is_round_start: false,
             has_grown: false,
         }

@@ -14,7 +14,7 @@ use super::{
     Cause, CongestionControl, INITIAL_WINDOW, LARGEST_PACKET, LEAST_WINDOW, PathView, first_window,
     half_of_peak, to_bytes, to_f64,
 };
-use crate::pacer::Pacing;
+use crate::pacer::PacingRule;
 use bandwidth::Bandwidth;
 use cycle::Cycle;
 use policer::Policer;
@@ -29,12 +29,12 @@ pub(crate) struct Bbr {
     round_trip: RoundTrip,
     full_pipe: FullPipe,
     cycle: Cycle,
-    pace: Pace,
+    pace: BbrPace,
     /// The signs that end the start on a long path.
     rise: DelayRise,
     losses: LossShare,
-    congestion: Congestion,
-    probe: Probe,
+    congestion: AnsweredCongestion,
+    probe: RoundTripProbe,
     /// Bytes acknowledged since the rate was last measured.
     acknowledged: u64,
     /// Bytes that were in flight after the acknowledgement before.
@@ -65,7 +65,7 @@ struct RoundTrip {
 
 /// Gains, and the pace that follows from them.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct BbrPace {
     pacing_gain: f64,
     window_gain: f64,
     /// Bytes a second; 0 before the first measurement.
@@ -75,7 +75,7 @@ struct Pace {
 
 /// The latest congestion that was answered.
 #[derive(Clone, Copy, Debug, Default)]
-struct Congestion {
+struct AnsweredCongestion {
     at: Instant,
     /// Losses of packets before this number belong to it.
     until: u64,
@@ -84,7 +84,7 @@ struct Congestion {
 
 /// The state of probing for the round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Probe {
+struct RoundTripProbe {
     /// When it may end, once the window has become small.
     ends: Option<Instant>,
     has_passed_round: bool,
@@ -101,11 +101,11 @@ impl Bbr {
             round_trip: RoundTrip::default(),
             full_pipe: FullPipe::default(),
             cycle: Cycle::default(),
-            pace: Pace { pacing_gain: HIGH_GAIN, window_gain: HIGH_GAIN, rate: 0.0, burst: 0 },
+            pace: BbrPace { pacing_gain: HIGH_GAIN, window_gain: HIGH_GAIN, rate: 0.0, burst: 0 },
             rise: DelayRise::default(),
             losses: LossShare::default(),
-            congestion: Congestion::default(),
-            probe: Probe::default(),
+            congestion: AnsweredCongestion::default(),
+            probe: RoundTripProbe::default(),
             acknowledged: 0,
             in_flight_before: 0,
             wants_train: false,
@@ -211,7 +211,10 @@ impl Bbr {
         if self.phase != Phase::ProbeRoundTrip && self.round_trip.has_expired {
             let is_probing = self.phase == Phase::ProbeBandwidth;
             let before = if is_probing { self.probe.window_before } else { 0 };
-            self.probe = Probe { window_before: self.window.max(before), ..Probe::default() };
+            self.probe = RoundTripProbe {
+                window_before: self.window.max(before),
+                ..RoundTripProbe::default()
+            };
             self.phase = Phase::ProbeRoundTrip;
             self.pace.pacing_gain = 1.0;
             self.pace.window_gain = 1.0;
@@ -279,7 +282,7 @@ impl Bbr {
         }
         self.window = if is_timeout { LEAST_WINDOW } else { (self.window / 2).max(LEAST_WINDOW) };
         self.congestion =
-            Congestion { at: path.now, until: path.next_number, was_timeout: is_timeout };
+            AnsweredCongestion { at: path.now, until: path.next_number, was_timeout: is_timeout };
         match self.phase {
             Phase::LongStartup => self.leave_long_startup(path),
             Phase::Startup => {
@@ -347,11 +350,11 @@ impl CongestionControl for Bbr {
         self.window
     }
 
-    fn pacing(&self) -> Pacing {
+    fn pacing(&self) -> PacingRule {
         match self.phase {
-            Phase::LongStartup => Pacing::Window { slow_start: true },
-            _ if self.pace.rate <= 0.0 => Pacing::Window { slow_start: true },
-            _ => Pacing::Rate { rate: self.pace.rate, burst: self.pace.burst },
+            Phase::LongStartup => PacingRule::Window { slow_start: true },
+            _ if self.pace.rate <= 0.0 => PacingRule::Window { slow_start: true },
+            _ => PacingRule::Rate { rate: self.pace.rate, burst: self.pace.burst },
         }
     }
 
@@ -420,7 +423,7 @@ mod tests {
         assert_eq!(bbr.phase, Phase::Drain);
         feed(&mut bbr, 200, 1_000_000, 20, 10_000);
         assert_eq!(bbr.phase, Phase::ProbeBandwidth);
-        assert_eq!(bbr.pacing(), Pacing::Rate { rate: 1e6, burst: 2_000 });
+        assert_eq!(bbr.pacing(), PacingRule::Rate { rate: 1e6, burst: 2_000 });
         // Twice 20 ms of a megabyte a second, and three bursts.
         (0..60).for_each(|step| feed(&mut bbr, 201 + step, 1_000_000, 20, 20_000));
         assert_eq!(bbr.window(), 46_000);

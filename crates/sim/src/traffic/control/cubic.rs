@@ -4,11 +4,11 @@ use punctual_rates::{CUBIC_DECREASE as BETA, CubicCurve, reno_growth};
 use punctual_units::Instant;
 
 use super::hystart::HyStart;
-use super::{Ack, CongestionControl, INITIAL_WINDOW};
+use super::{AckSummary, CongestionControl, INITIAL_WINDOW};
 
 /// CUBIC (RFC 9438), with HyStart in its first slow start. Windows are in packets.
 #[derive(Debug)]
-pub(in crate::traffic) struct Cubic {
+pub(in crate::traffic) struct TcpCubic {
     packet: u64,
     max_window: f64,
     window: f64,
@@ -18,7 +18,7 @@ pub(in crate::traffic) struct Cubic {
     plateau: Option<f64>,
     /// The window when the last loss was found (`cwnd_prior`).
     before_loss: f64,
-    epoch: Option<Epoch>,
+    epoch: Option<CubicEpoch>,
     hystart: Option<HyStart>,
     /// When the last answer came.
     answered: Instant,
@@ -26,14 +26,14 @@ pub(in crate::traffic) struct Cubic {
 
 /// Congestion avoidance since the last loss.
 #[derive(Debug)]
-struct Epoch {
+struct CubicEpoch {
     start: Instant,
     curve: CubicCurve,
     /// The window of a Reno flow with the same losses (`W_est`).
     reno: f64,
 }
 
-impl Cubic {
+impl TcpCubic {
     /// A control for packets of `packet` bytes, whose window is at most `max_window` bytes.
     pub(in crate::traffic) fn new(packet: u64, max_window: u64) -> Self {
         let max_window = packets(max_window.max(packet), packet);
@@ -50,7 +50,7 @@ impl Cubic {
         }
     }
 
-    fn slow_start(&mut self, ack: &Ack) {
+    fn slow_start(&mut self, ack: &AckSummary) {
         let growth = match &mut self.hystart {
             Some(hystart) => hystart.growth(ack, self.window),
             None => Some(count(ack.growing)),
@@ -62,10 +62,10 @@ impl Cubic {
     }
 
     /// RFC 9438 sections 4.2 to 4.5.
-    fn avoid_congestion(&mut self, ack: &Ack) {
+    fn avoid_congestion(&mut self, ack: &AckSummary) {
         self.hystart = None;
         let (window, plateau) = (self.window, self.plateau);
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, window, plateau));
+        let epoch = self.epoch.get_or_insert_with(|| CubicEpoch::new(ack.now, window, plateau));
         let acked = count(ack.growing);
         let share = if epoch.reno >= self.before_loss { 1.0 } else { RENO_SHARE };
         epoch.reno += share * acked / window;
@@ -79,13 +79,13 @@ impl Cubic {
     }
 }
 
-impl CongestionControl for Cubic {
+impl CongestionControl for TcpCubic {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2^53")]
     fn window(&self) -> u64 {
         (self.window * count(self.packet)) as u64
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &AckSummary) {
         let silence = ack.now - self.answered;
         self.answered = ack.now;
         if !ack.window_limited {
@@ -106,7 +106,7 @@ impl CongestionControl for Cubic {
         self.window = self.window.min(self.max_window);
     }
 
-    fn on_loss(&mut self, _: &Ack) {
+    fn on_loss(&mut self, _: &AckSummary) {
         // A flow whose window did not come back to the old one makes room (fast convergence,
         // section 4.7).
         let gave_way = self.plateau.is_some_and(|plateau| self.window < plateau);
@@ -130,7 +130,7 @@ impl CongestionControl for Cubic {
     }
 }
 
-impl Epoch {
+impl CubicEpoch {
     /// Congestion avoidance from `window` on, below or from the `plateau`.
     fn new(start: Instant, window: f64, plateau: Option<f64>) -> Self {
         let plateau = plateau.filter(|plateau| *plateau > window).unwrap_or(window);
@@ -165,15 +165,15 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     /// A control in congestion avoidance with a window of `packets` packets, which has lost one.
-    fn after_a_loss(packets: f64) -> Cubic {
-        let mut control = Cubic::new(1_000, u64::MAX / 2);
+    fn after_a_loss(packets: f64) -> TcpCubic {
+        let mut control = TcpCubic::new(1_000, u64::MAX / 2);
         (control.window, control.threshold) = (packets, packets);
         control.on_loss(&ack(MS(0), 0, MS(100)));
         control
     }
 
     /// The windows after some seconds, with a round trip of 200 ms.
-    fn course<const N: usize>(control: &mut Cubic, seconds: [u64; N]) -> [f64; N] {
+    fn course<const N: usize>(control: &mut TcpCubic, seconds: [u64; N]) -> [f64; N] {
         let mut now = 0;
         seconds.map(|until| {
             while now < until * 1_000 {
@@ -245,7 +245,7 @@ mod tests {
     fn the_curve_stands_still_while_the_source_is_the_limit() {
         let mut control = after_a_loss(1_000.0);
         control.on_ack(&ack(MS(0), 1, MS(100)));
-        control.on_ack(&Ack { window_limited: false, ..ack(MS(9_000), 1, MS(100)) });
+        control.on_ack(&AckSummary { window_limited: false, ..ack(MS(9_000), 1, MS(100)) });
         let epoch = control.epoch.as_ref().expect("congestion avoidance");
         assert_eq!(epoch.start, Instant::ORIGIN + MS(9_000));
         assert!(control.window < 701.0, "{control:?}");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use punctual_rates::Rounds;
+use punctual_rates::RoundCounter;
 use punctual_units::Instant;
 
-use super::Ack;
+use super::AckSummary;
 
 /// HyStart++ (RFC 9406), and the train of acknowledgements of the older HyStart (Ha and Rhee,
 /// Taming the elephants, 2011), which Linux has beside its own watch on delays.
@@ -17,7 +17,7 @@ use super::Ack;
 /// packets of each round trip find no queue.
 #[derive(Debug, Default)]
 pub(super) struct HyStart {
-    rounds: Rounds,
+    rounds: RoundCounter,
     /// The least round trip of the round before, and of this one.
     last: Option<Duration>,
     current: Option<Duration>,
@@ -47,7 +47,7 @@ struct Train {
 impl HyStart {
     /// The packets by which a window of `window` packets grows with this answer; `None` if slow
     /// start is over.
-    pub(super) fn growth(&mut self, ack: &Ack, window: f64) -> Option<f64> {
+    pub(super) fn growth(&mut self, ack: &AckSummary, window: f64) -> Option<f64> {
         if ack.begins_round(&mut self.rounds) {
             self.last = self.current.take();
             self.samples = 0;
@@ -92,7 +92,7 @@ impl HyStart {
 
 impl Train {
     /// Whether answers of this round have come without a gap for half the least round trip.
-    fn is_long(&mut self, ack: &Ack) -> bool {
+    fn is_long(&mut self, ack: &AckSummary) -> bool {
         self.least_rtt = self.least_rtt.into_iter().chain(ack.rtt).min();
         let (Some([began, last]), Some(rtt)) = (&mut self.began, self.least_rtt) else {
             return false;
@@ -135,7 +135,10 @@ mod tests {
         (0..10).try_fold(0.0, |_, _| {
             *delivered += 1;
             let rate = Some(RateSample { prior_delivered, ..RateSample::default() });
-            hystart.growth(&Ack { rate, delivered: *delivered, ..ack(MS(0), 2, MS(rtt)) }, 100.0)
+            hystart.growth(
+                &AckSummary { rate, delivered: *delivered, ..ack(MS(0), 2, MS(rtt)) },
+                100.0,
+            )
         })
     }
 
@@ -162,7 +165,7 @@ mod tests {
         let mut hystart = HyStart::default();
         let mut grow = |ms, window| {
             let rate = Some(RateSample::default());
-            hystart.growth(&Ack { rate, delivered: 1, ..ack(MS(ms), 2, MS(80)) }, window)
+            hystart.growth(&AckSummary { rate, delivered: 1, ..ack(MS(ms), 2, MS(80)) }, window)
         };
         // 40 ms in steps of 2 ms, and one more.
         assert!((0..=20).all(|step| grow(2 * step, 100.0).is_some()));

@@ -9,12 +9,12 @@ mod new_reno;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use punctual_rates::Rounds;
+use punctual_rates::RoundCounter;
 use punctual_units::{Bitrate, Instant};
 
-pub(super) use self::bbr::{Bbr, Bbr3};
-pub(super) use self::cubic::Cubic;
-pub(super) use self::new_reno::NewReno;
+pub(super) use self::bbr::{Bbr1, Bbr3};
+pub(super) use self::cubic::TcpCubic;
+pub(super) use self::new_reno::TcpNewReno;
 use super::tcp::delivery_rate::RateSample;
 
 /// Decides the number of bytes in flight, and perhaps the rate of sending.
@@ -37,11 +37,11 @@ pub(super) trait CongestionControl: Debug + Send {
     }
 
     /// An answer arrived, or the sender found losses.
-    fn on_ack(&mut self, ack: &Ack);
+    fn on_ack(&mut self, ack: &AckSummary);
 
     /// Recovery begins: these are the first losses since the last recovery ended. It is called
     /// after [`on_ack`](Self::on_ack) for the same event.
-    fn on_loss(&mut self, ack: &Ack);
+    fn on_loss(&mut self, ack: &AckSummary);
 
     /// All packets that recovery began with have arrived. The default ignores it.
     fn on_recovered(&mut self) {}
@@ -57,7 +57,7 @@ pub(super) trait CongestionControl: Debug + Send {
 
 /// The news that an answer brings to a control.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ack {
+pub(super) struct AckSummary {
     pub(super) now: Instant,
     /// Packets that are newly known to have arrived.
     pub(super) packets: u64,
@@ -82,9 +82,9 @@ pub(super) struct Ack {
     pub(super) window_limited: bool,
 }
 
-impl Ack {
+impl AckSummary {
     /// Whether a new round trip begins with this answer.
-    fn begins_round(&self, rounds: &mut Rounds) -> bool {
+    fn begins_round(&self, rounds: &mut RoundCounter) -> bool {
         self.rate.is_some_and(|rate| rounds.acknowledged(rate.prior_delivered, self.delivered))
     }
 }
@@ -97,8 +97,8 @@ mod testing {
     use super::*;
 
     /// An answer at `now` to `packets` packets, by a sender that fills its window.
-    pub(super) fn ack(now: Duration, packets: u64, rtt: Duration) -> Ack {
-        Ack {
+    pub(super) fn ack(now: Duration, packets: u64, rtt: Duration) -> AckSummary {
+        AckSummary {
             now: Instant::ORIGIN + now,
             packets,
             growing: packets,

@@ -1,11 +1,11 @@
 use punctual_units::Instant;
 
-use super::{Ack, CongestionControl, INITIAL_WINDOW};
+use super::{AckSummary, CongestionControl, INITIAL_WINDOW};
 
 /// Slow start and congestion avoidance of RFC 5681, with the first window of RFC 6928. The window
 /// halves with the first loss of a recovery.
 #[derive(Debug)]
-pub(in crate::traffic) struct NewReno {
+pub(in crate::traffic) struct TcpNewReno {
     packet: u64,
     max_window: u64,
     window: u64,
@@ -13,7 +13,7 @@ pub(in crate::traffic) struct NewReno {
     threshold: u64,
 }
 
-impl NewReno {
+impl TcpNewReno {
     /// A control for packets of `packet` bytes, whose window is at most `max_window` bytes.
     pub(in crate::traffic) fn new(packet: u64, max_window: u64) -> Self {
         let max_window = max_window.max(packet);
@@ -22,12 +22,12 @@ impl NewReno {
     }
 }
 
-impl CongestionControl for NewReno {
+impl CongestionControl for TcpNewReno {
     fn window(&self) -> u64 {
         self.window
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &AckSummary) {
         if !ack.window_limited {
             return;
         }
@@ -41,7 +41,7 @@ impl CongestionControl for NewReno {
         }
     }
 
-    fn on_loss(&mut self, _: &Ack) {
+    fn on_loss(&mut self, _: &AckSummary) {
         self.threshold = (self.window / 2).max(2 * self.packet);
         self.window = self.threshold;
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_window_doubles_halves_and_then_grows_by_a_packet_each_round_trip() {
-        let mut control = NewReno::new(1_000, u64::MAX);
+        let mut control = TcpNewReno::new(1_000, u64::MAX);
         control.on_ack(&ack(RTT, 10, RTT));
         assert_eq!(control.window(), 20_000);
         control.on_loss(&ack(RTT, 0, RTT));
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_repeated_timeout_leaves_the_threshold() {
-        let mut control = NewReno::new(1_000, u64::MAX);
+        let mut control = TcpNewReno::new(1_000, u64::MAX);
         control.on_timeout(Instant::ORIGIN, 40_000, false);
         control.on_timeout(Instant::ORIGIN, 1_000, true);
         assert_eq!((control.window(), control.threshold), (1_000, 20_000));
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn the_window_stays_while_the_source_is_the_limit() {
-        let mut control = NewReno::new(1_000, u64::MAX);
-        control.on_ack(&Ack { window_limited: false, ..ack(RTT, 10, RTT) });
+        let mut control = TcpNewReno::new(1_000, u64::MAX);
+        control.on_ack(&AckSummary { window_limited: false, ..ack(RTT, 10, RTT) });
         assert_eq!(control.window(), 10_000);
     }
 }

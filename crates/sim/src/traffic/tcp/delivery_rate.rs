@@ -29,7 +29,7 @@ impl RateSample {
 
 /// Measures the rate at which a flow's packets arrive.
 #[derive(Debug)]
-pub(super) struct DeliveryRate {
+pub(super) struct FlowDeliveryRate {
     /// Bytes that arrived, and when the last of them did.
     delivered: u64,
     delivered_at: Instant,
@@ -54,7 +54,7 @@ pub(super) struct Snapshot {
     lost: u64,
 }
 
-impl DeliveryRate {
+impl FlowDeliveryRate {
     pub(super) fn new() -> Self {
         Self {
             delivered: 0,
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_sending_or_of_arriving_whichever_is_lower() {
-        let mut rate = DeliveryRate::new();
+        let mut rate = FlowDeliveryRate::new();
         // Ten packets at once; they arrive each 10 ms.
         let sent: Vec<Snapshot> = (0..10).map(|n| rate.on_send(AT(0), 1_000, 1_000 * n)).collect();
         for (n, snapshot) in (0..).zip(&sent[..9]) {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn packets_after_a_silence_of_the_application_are_marked_for_a_round_trip() {
-        let mut rate = DeliveryRate::new();
+        let mut rate = FlowDeliveryRate::new();
         let first = rate.on_send(AT(0), 1_000, 0);
         rate.on_source_empty(1_000);
         let second = rate.on_send(AT(10), 1_000, 1_000);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_interval_below_the_least_round_trip_gives_no_rate() {
-        let mut rate = DeliveryRate::new();
+        let mut rate = FlowDeliveryRate::new();
         let packet = rate.on_send(AT(0), 1_000, 0);
         rate.on_arrival(AT(40), 1_000, AT(0), packet);
         assert!(!rate.sample(RTT).expect("a packet arrived").is_valid());

@@ -14,13 +14,13 @@ mod transmissions;
 
 use punctual_units::Instant;
 
-pub use self::progress::Progress;
+pub use self::progress::FlowProgress;
 use self::receiver::Receiver;
 use self::sender::Sender;
 use self::source::Segmenter;
 pub use self::source::TcpSource;
 use super::TrafficStatistics;
-use super::control::{Bbr, Bbr3, CongestionControl, Cubic, NewReno};
+use super::control::{Bbr1, Bbr3, CongestionControl, TcpCubic, TcpNewReno};
 use crate::error::WorldError;
 use crate::schedule::RateSchedule;
 
@@ -122,9 +122,9 @@ impl Tcp {
         let TcpConfig { control, source, max_window } = config;
         let bytes = u64::from(packet);
         let control: Box<dyn CongestionControl> = match control {
-            TcpControl::NewReno => Box::new(NewReno::new(bytes, max_window)),
-            TcpControl::Cubic => Box::new(Cubic::new(bytes, max_window)),
-            TcpControl::Bbr => Box::new(Bbr::new(bytes, seed)),
+            TcpControl::NewReno => Box::new(TcpNewReno::new(bytes, max_window)),
+            TcpControl::Cubic => Box::new(TcpCubic::new(bytes, max_window)),
+            TcpControl::Bbr => Box::new(Bbr1::new(bytes, seed)),
             TcpControl::Bbr3 => Box::new(Bbr3::new(bytes, seed)),
         };
         let payload = packet - HEADERS;
@@ -139,7 +139,7 @@ impl Tcp {
 
     /// The flow of [`super::Traffic::TcpLike`].
     pub(super) fn simple(packet: u16, max_window: u64) -> Self {
-        let control = Box::new(NewReno::new(packet.into(), max_window));
+        let control = Box::new(TcpNewReno::new(packet.into(), max_window));
         Self {
             sender: Sender::simple(packet.into(), max_window, control),
             receiver: Receiver::new(false, u64::from(packet - SIMPLE_HEADERS), None),
@@ -197,7 +197,7 @@ impl Tcp {
         self.sender.tell(statistics);
     }
 
-    pub(super) fn progress(&self) -> &Progress {
+    pub(super) fn progress(&self) -> &FlowProgress {
         self.receiver.progress()
     }
 }

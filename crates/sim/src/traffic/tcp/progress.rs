@@ -8,7 +8,7 @@ use punctual_units::{Bitrate, Instant};
 /// Times count from the start of the world. They are exact to a millisecond, or to one part in
 /// 10,000 where that is more, so that a day of it fits into memory.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct FlowProgress {
     payload: u64,
     total: Option<u64>,
     /// The last instant of a short period in which bytes arrived, and all bytes by then.
@@ -17,7 +17,7 @@ pub struct Progress {
     period: Instant,
 }
 
-impl Progress {
+impl FlowProgress {
     pub(super) fn new(payload: u64, total: Option<u64>) -> Self {
         Self { payload, total, points: Vec::new(), period: Instant::ORIGIN }
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn bytes_times_and_rates_agree() {
-        let mut progress = Progress::new(1_000, Some(4_500));
+        let mut progress = FlowProgress::new(1_000, Some(4_500));
         for (micros, next) in [(10_000, 1), (20_100, 2), (20_900, 3), (50_000, 5)] {
             progress.advance(Instant::from_micros(micros), next);
         }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_day_takes_a_hundred_thousand_points() {
-        let mut progress = Progress::new(1_000, None);
+        let mut progress = FlowProgress::new(1_000, None);
         for (tenth, next) in (0..864_000).zip(1..) {
             progress.advance(Instant::from_millis(100 * tenth), next);
         }

@@ -11,12 +11,12 @@ pub(super) struct Rack {
     newest: Option<(Instant, Duration)>,
     /// When the oldest packet in flight is lost, if it does not arrive.
     reordering_until: Option<Instant>,
-    probe: Probe,
+    probe: TailLossProbe,
 }
 
 /// The tail loss probe.
 #[derive(Clone, Copy, Debug, Default)]
-enum Probe {
+enum TailLossProbe {
     #[default]
     None,
     /// It is sent then.
@@ -33,8 +33,8 @@ impl Rack {
         if self.newest.is_none_or(|(newest, _)| sent >= newest) {
             self.newest = Some((sent, now - sent));
         }
-        if matches!(self.probe, Probe::Sent(probe) if number >= probe) {
-            self.probe = Probe::None;
+        if matches!(self.probe, TailLossProbe::Sent(probe) if number >= probe) {
+            self.probe = TailLossProbe::None;
         }
     }
 
@@ -57,40 +57,40 @@ impl Rack {
     /// Sets the time of the next probe, if there is to be one. A probe that was sent lets no other
     /// follow until it is answered.
     pub(super) fn schedule_probe(&mut self, at: Option<Instant>) {
-        if !matches!(self.probe, Probe::Sent(_)) {
-            self.probe = at.map_or(Probe::None, Probe::At);
+        if !matches!(self.probe, TailLossProbe::Sent(_)) {
+            self.probe = at.map_or(TailLossProbe::None, TailLossProbe::At);
         }
     }
 
     /// Whether the time of a probe has come; it is due from now on.
     pub(super) fn take_probe(&mut self, now: Instant) -> bool {
-        let has_come = matches!(self.probe, Probe::At(at) if at <= now);
+        let has_come = matches!(self.probe, TailLossProbe::At(at) if at <= now);
         if has_come {
-            self.probe = Probe::Due;
+            self.probe = TailLossProbe::Due;
         }
         has_come
     }
 
     /// Whether a probe is to be sent now.
     pub(super) fn is_probe_due(&self) -> bool {
-        matches!(self.probe, Probe::Due)
+        matches!(self.probe, TailLossProbe::Due)
     }
 
     /// A probe was sent as transmission `number`; `None` if there was nothing to send.
     pub(super) fn probe_sent(&mut self, number: Option<u32>) {
-        self.probe = number.map_or(Probe::None, Probe::Sent);
+        self.probe = number.map_or(TailLossProbe::None, TailLossProbe::Sent);
     }
 
     /// The retransmission timeout passed, which ends all waiting.
     pub(super) fn on_timeout(&mut self) {
         self.reordering_until = None;
-        self.probe = Probe::None;
+        self.probe = TailLossProbe::None;
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let probe = match self.probe {
-            Probe::At(at) => Some(at),
-            Probe::None | Probe::Due | Probe::Sent(_) => None,
+            TailLossProbe::At(at) => Some(at),
+            TailLossProbe::None | TailLossProbe::Due | TailLossProbe::Sent(_) => None,
         };
         [self.reordering_until, probe].into_iter().flatten().min()
     }

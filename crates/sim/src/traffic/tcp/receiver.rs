@@ -4,25 +4,25 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::Packet;
-use super::progress::Progress;
+use super::progress::FlowProgress;
 
 /// The receiver of a TCP flow.
 #[derive(Debug)]
 pub(super) struct Receiver {
     delays_answers: bool,
-    arrivals: Arrivals,
+    arrivals: ArrivalLog,
     /// The next segment in order, and segments that arrived beyond a gap.
     next: u32,
     beyond: BTreeSet<u32>,
     /// Packets that were not answered.
     unanswered: u32,
     answer_at: Option<Instant>,
-    progress: Progress,
+    progress: FlowProgress,
 }
 
 /// The packets that arrived, in order of arrival. The sender knows the first of them.
 #[derive(Debug, Default)]
-struct Arrivals {
+struct ArrivalLog {
     unknown: VecDeque<Packet>,
     known: u64,
 }
@@ -32,12 +32,12 @@ impl Receiver {
     pub(super) fn new(delays_answers: bool, payload: u64, total: Option<u64>) -> Self {
         Self {
             delays_answers,
-            arrivals: Arrivals::default(),
+            arrivals: ArrivalLog::default(),
             next: 0,
             beyond: BTreeSet::new(),
             unanswered: 0,
             answer_at: None,
-            progress: Progress::new(payload, total),
+            progress: FlowProgress::new(payload, total),
         }
     }
 
@@ -78,12 +78,12 @@ impl Receiver {
         self.arrivals.learn(answer)
     }
 
-    pub(super) fn progress(&self) -> &Progress {
+    pub(super) fn progress(&self) -> &FlowProgress {
         &self.progress
     }
 }
 
-impl Arrivals {
+impl ArrivalLog {
     fn add(&mut self, packet: Packet) {
         self.unknown.push_back(packet);
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_answer_tells_of_all_arrivals_before_it() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = ArrivalLog::default();
         let answers = [7, 9, 8].map(|number| {
             arrivals.add(packet(number));
             arrivals.count()

@@ -6,7 +6,7 @@ use punctual_units::Instant;
 
 /// Round trips of a flow, and the timer that follows from them.
 #[derive(Debug)]
-pub(super) struct RetransmissionTimer {
+pub(super) struct TcpRetransmissionTimer {
     /// The smoothed round trip and its variance.
     rtt: Option<[Duration; 2]>,
     least_rtt: Duration,
@@ -16,7 +16,7 @@ pub(super) struct RetransmissionTimer {
     due: Option<Instant>,
 }
 
-impl RetransmissionTimer {
+impl TcpRetransmissionTimer {
     /// A stopped timer, whose timeout is at least `least_variance` longer than the round trip.
     pub(super) fn new(least_variance: Duration) -> Self {
         Self { rtt: None, least_rtt: Duration::MAX, least_variance, backoff: 0, due: None }
@@ -91,14 +91,14 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    fn timeout(timer: &mut RetransmissionTimer) -> Duration {
+    fn timeout(timer: &mut TcpRetransmissionTimer) -> Duration {
         timer.start(Instant::ORIGIN);
         timer.due().expect("it runs") - Instant::ORIGIN
     }
 
     #[test]
     fn the_timeout_is_the_round_trip_and_four_variances() {
-        let mut timer = RetransmissionTimer::new(Duration::ZERO);
+        let mut timer = TcpRetransmissionTimer::new(Duration::ZERO);
         assert_eq!((timeout(&mut timer), timer.rtt()), (MS(1_000), Duration::ZERO));
         timer.sample(MS(400));
         assert_eq!((timeout(&mut timer), timer.rtt()), (MS(1_200), MS(400)));
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn the_timeout_is_longer_than_the_round_trip_by_the_least_variance() {
-        let mut timer = RetransmissionTimer::new(MS(200));
+        let mut timer = TcpRetransmissionTimer::new(MS(200));
         (0..50).for_each(|_| timer.sample(MS(150)));
         assert_eq!((timeout(&mut timer), timer.least_rtt()), (MS(350), MS(150)));
     }
 
     #[test]
     fn the_timeout_doubles_up_to_64_times_and_is_200_ms_at_least() {
-        let mut timer = RetransmissionTimer::new(Duration::ZERO);
+        let mut timer = TcpRetransmissionTimer::new(Duration::ZERO);
         timer.sample(MS(1));
         assert_eq!(timeout(&mut timer), MS(200));
         for _ in 0..9 {

@@ -8,13 +8,13 @@ pub(super) struct Segments {
     /// The first segment that is not known to have arrived (`SND.UNA`).
     first: u32,
     /// The segments from `first` on that were sent.
-    states: VecDeque<Segment>,
+    states: VecDeque<TcpSegment>,
     /// Segments to send again.
     lost: BTreeSet<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Segment {
+struct TcpSegment {
     /// Packets with it that are in flight.
     copies: u8,
     has_arrived: bool,
@@ -46,7 +46,7 @@ impl Segments {
     /// A segment is sent: one that was sent before, or the next new one.
     pub(super) fn send(&mut self, segment: u32) {
         if segment == self.next_new() {
-            self.states.push_back(Segment::default());
+            self.states.push_back(TcpSegment::default());
         }
         self.lost.remove(&segment);
         if let Some(state) = self.get_mut(segment) {
@@ -76,7 +76,7 @@ impl Segments {
         is_first
     }
 
-    fn get_mut(&mut self, segment: u32) -> Option<&mut Segment> {
+    fn get_mut(&mut self, segment: u32) -> Option<&mut TcpSegment> {
         let place = segment.checked_sub(self.first)?;
         self.states.get_mut(usize::try_from(place).ok()?)
     }

@@ -3,13 +3,13 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::super::TrafficStatistics;
-use super::super::control::{Ack, CongestionControl};
+use super::super::control::{AckSummary, CongestionControl};
 use super::Packet;
-use super::delivery_rate::DeliveryRate;
+use super::delivery_rate::FlowDeliveryRate;
 use super::rack::{Rack, probe_timeout};
 use super::rate_reduction::RateReduction;
 use super::recovery::Recovery;
-use super::retransmission_timer::RetransmissionTimer;
+use super::retransmission_timer::TcpRetransmissionTimer;
 use super::segments::Segments;
 use super::source::Segmenter;
 use super::transmissions::{Sent, Transmissions};
@@ -25,10 +25,10 @@ pub(super) struct Sender {
     segments: Segments,
     recovery: Recovery,
     reduction: Option<RateReduction>,
-    timer: RetransmissionTimer,
+    timer: TcpRetransmissionTimer,
     /// A flow of [`Traffic::TcpLike`](super::super::Traffic::TcpLike) has none.
     rack: Option<Rack>,
-    rate: DeliveryRate,
+    rate: FlowDeliveryRate,
     pacer: Pacer,
     window_use: WindowUse,
     totals: Totals,
@@ -90,9 +90,9 @@ impl Sender {
             segments: Segments::default(),
             recovery: Recovery::selective(),
             reduction: None,
-            timer: RetransmissionTimer::new(LEAST_VARIANCE),
+            timer: TcpRetransmissionTimer::new(LEAST_VARIANCE),
             rack: Some(Rack::default()),
-            rate: DeliveryRate::new(),
+            rate: FlowDeliveryRate::new(),
             pacer: Pacer { next: Instant::ORIGIN, wake: None },
             window_use: WindowUse::default(),
             totals: Totals::default(),
@@ -108,7 +108,7 @@ impl Sender {
         Self {
             recovery: Recovery::simple(),
             rack: None,
-            timer: RetransmissionTimer::new(Duration::ZERO),
+            timer: TcpRetransmissionTimer::new(Duration::ZERO),
             ..Self::new(packet, max_window, control, Segmenter::Endless)
         }
     }
@@ -297,7 +297,7 @@ impl Sender {
     /// Finds losses, and tells the congestion control what happened.
     fn conclude(&mut self, now: Instant, prior_flight: u64, mut news: News) {
         self.find_losses(now, &mut news);
-        let ack = Ack {
+        let ack = AckSummary {
             now,
             packets: news.packets,
             growing: news.growing,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-use crate::schedule::{Pace, RateSchedule};
+use crate::schedule::{MessagePace, RateSchedule};
 
 /// The data that a TCP flow has to send. Bytes are those of the application.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) enum Segmenter {
     Rest(u64),
     /// The time of each segment since `begun`.
     Live {
-        pace: Pace,
+        pace: MessagePace,
         begun: Instant,
         next: Option<Instant>,
     },
@@ -54,7 +54,7 @@ impl Segmenter {
                     rate.time_for(payload.into())
                 };
                 let begun = start + first;
-                let mut pace = Pace::new(RateSchedule::constant(rate), payload.into());
+                let mut pace = MessagePace::new(RateSchedule::constant(rate), payload.into());
                 let next = pace.next().map(|time| begun + time);
                 Self::Live { pace, begun, next }
             }

@@ -113,7 +113,7 @@ impl Transmissions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::delivery_rate::DeliveryRate;
+    use super::super::delivery_rate::FlowDeliveryRate;
     use super::*;
 
     const AT: fn(u64) -> Instant = Instant::from_millis;
@@ -121,7 +121,7 @@ mod tests {
     /// Packets with these segments, one each millisecond.
     fn sent<const N: usize>(segments: [u32; N]) -> Transmissions {
         let mut transmissions = Transmissions::default();
-        let snapshot = DeliveryRate::new().on_send(AT(0), 1_000, 0);
+        let snapshot = FlowDeliveryRate::new().on_send(AT(0), 1_000, 0);
         for (ms, segment) in (0..).zip(segments) {
             transmissions.send(AT(ms), segment, snapshot);
         }

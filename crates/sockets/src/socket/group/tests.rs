@@ -5,7 +5,7 @@ use punctual::Phase;
 
 use super::*;
 use crate::testing::{any_port, assert_fails, listener, receive, send, set, until};
-use crate::{ConnectHook, ListenHook, MemberState, Value, Wanted};
+use crate::{ConnectHook, ListenHook, MemberState, SocketOptionValue, Wanted};
 
 /// Options of both ends: links join a group, and messages are due at once.
 const OPTIONS: [(OptionNumber, i32); 2] =
@@ -226,9 +226,9 @@ fn a_link_is_a_socket() {
     send(&library, caller, b"on time");
     assert_eq!(receive(&library, accepted).unwrap(), b"on time");
     assert_eq!(library.statistics(link, false).unwrap().total.packets_sent_unique, 1);
-    library.set_option(link, OptionNumber::OHEADBW, Value::Int(11)).unwrap();
-    assert_eq!(library.option(link, OptionNumber::OHEADBW).unwrap(), Value::Int(11));
-    assert_eq!(library.option(link, OptionNumber::RCVLATENCY).unwrap(), Value::Int(0));
+    library.set_option(link, OptionNumber::OHEADBW, SocketOptionValue::Int(11)).unwrap();
+    assert_eq!(library.option(link, OptionNumber::OHEADBW).unwrap(), SocketOptionValue::Int(11));
+    assert_eq!(library.option(link, OptionNumber::RCVLATENCY).unwrap(), SocketOptionValue::Int(0));
     // Its messages are those of the group.
     assert_fails(receive(&library, link), Code::InvalidOperation);
     library.close(theirs);
@@ -385,25 +385,25 @@ fn a_group_is_neither_bound_nor_does_it_listen() {
 fn options_of_single_sockets_are_refused_on_a_group() {
     let library = Library::start().unwrap();
     let group = library.create_group(BROADCAST).unwrap();
-    let text = |text: &str| Value::Text(text.as_bytes().to_vec());
+    let text = |text: &str| SocketOptionValue::Text(text.as_bytes().to_vec());
     for (number, value) in [
-        (OptionNumber::RENDEZVOUS, Value::Bool(true)),
-        (OptionNumber::SENDER, Value::Bool(true)),
-        (OptionNumber::TSBPDMODE, Value::Bool(true)),
+        (OptionNumber::RENDEZVOUS, SocketOptionValue::Bool(true)),
+        (OptionNumber::SENDER, SocketOptionValue::Bool(true)),
+        (OptionNumber::TSBPDMODE, SocketOptionValue::Bool(true)),
         (OptionNumber::CONGESTION, text("live")),
-        (OptionNumber::TRANSTYPE, Value::Int(0)),
-        (OptionNumber::GROUPCONNECT, Value::Int(1)),
-        (OptionNumber::IPV6ONLY, Value::Int(1)),
+        (OptionNumber::TRANSTYPE, SocketOptionValue::Int(0)),
+        (OptionNumber::GROUPCONNECT, SocketOptionValue::Int(1)),
+        (OptionNumber::IPV6ONLY, SocketOptionValue::Int(1)),
         (OptionNumber::BINDTODEVICE, text("lo")),
         (OptionNumber::PACKETFILTER, text("fec,cols:10")),
-        (OptionNumber::GROUPMINSTABLETIMEO, Value::Int(5_001)),
+        (OptionNumber::GROUPMINSTABLETIMEO, SocketOptionValue::Int(5_001)),
     ] {
         let refused = library.set_option(group, number, value);
         assert_fails(refused, Code::InvalidParameter);
     }
     let stable = OptionNumber::GROUPMINSTABLETIMEO;
-    library.set_option(group, OptionNumber::PEERIDLETIMEO, Value::Int(6_000)).unwrap();
-    library.set_option(group, stable, Value::Int(5_001)).unwrap();
+    library.set_option(group, OptionNumber::PEERIDLETIMEO, SocketOptionValue::Int(6_000)).unwrap();
+    library.set_option(group, stable, SocketOptionValue::Int(5_001)).unwrap();
     library.shut_down();
 }
 
@@ -411,7 +411,7 @@ fn options_of_single_sockets_are_refused_on_a_group() {
 fn a_group_has_the_key_state_and_the_first_number_of_its_first_link() {
     let library = Library::start().unwrap();
     let passphrase = |id| {
-        let text = Value::Text(b"passphrase of both".to_vec());
+        let text = SocketOptionValue::Text(b"passphrase of both".to_vec());
         library.set_option(id, OptionNumber::PASSPHRASE, text).unwrap();
     };
     let waiting = library.create_socket();
@@ -420,11 +420,11 @@ fn a_group_has_the_key_state_and_the_first_number_of_its_first_link() {
     let address = crate::testing::listen(&library, waiting).address;
     let group = library.create_group(BROADCAST).unwrap();
     passphrase(group);
-    assert_eq!(library.option(group, OptionNumber::ISN).unwrap(), Value::Int(-1));
+    assert_eq!(library.option(group, OptionNumber::ISN).unwrap(), SocketOptionValue::Int(-1));
     library.connect_links(group, &[call(address, 0, 1)], &mut Vec::new()).unwrap();
     let (accepted, _) = library.accept(waiting).unwrap();
     for id in [group, accepted] {
-        assert_eq!(library.option(id, OptionNumber::KMSTATE).unwrap(), Value::Int(2));
+        assert_eq!(library.option(id, OptionNumber::KMSTATE).unwrap(), SocketOptionValue::Int(2));
         assert!(library.option(id, OptionNumber::ISN).unwrap().number() > 0);
     }
     library.shut_down();
@@ -434,7 +434,7 @@ fn a_group_has_the_key_state_and_the_first_number_of_its_first_link() {
 fn an_option_can_be_set_while_a_group_is_connected() {
     let Ends { library, caller, accepted, .. } = Ends::of(BROADCAST);
     for id in [caller, accepted] {
-        library.set_option(id, OptionNumber::MAXBW, Value::Long(1_000_000)).unwrap();
+        library.set_option(id, OptionNumber::MAXBW, SocketOptionValue::Long(1_000_000)).unwrap();
         assert!(library.statistics(id, true).is_ok());
     }
     library.shut_down();

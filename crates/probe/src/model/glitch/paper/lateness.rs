@@ -44,7 +44,7 @@ pub fn chunk_lateness_as_printed(
 ///
 /// It is zero for a readchunk without losses, and the readchunk is a glitch if it is more than the
 /// buffer. Early blocks have time until the last one is there: this is
-/// [`Wanted::ByChunk`](super::super::Wanted::ByChunk).
+/// [`WantedTime::ByChunk`](super::super::WantedTime::ByChunk).
 pub fn chunk_lateness(
     last: Instant,
     first: Instant,

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use punctual_units::Bitrate;
 
-pub(in crate::traffic) use self::version1::Bbr;
+pub(in crate::traffic) use self::version1::Bbr1;
 pub(in crate::traffic) use self::version3::Bbr3;
 
 /// The window that recovery and `ProbeRtt` come back to.
 #[derive(Debug, Default)]
-struct Recovery {
+struct SavedWindow {
     /// The first round trip, in which a packet is sent for each that arrives.
     conserves: bool,
     prior_window: u64,
     is_on: bool,
 }
 
-impl Recovery {
+impl SavedWindow {
     /// Keeps the window, which becomes small now; `probes` if it is small already for `ProbeRtt`.
     fn save(&mut self, window: u64, probes: bool) {
         let prior = if self.is_on || probes { self.prior_window } else { 0 };

@@ -1,11 +1,11 @@
-use punctual_rates::{FullPipe, Greatest, Rounds};
+use punctual_rates::{FullPipe, Greatest, RoundCounter};
 use punctual_units::{Bitrate, Instant};
 
 use super::super::least_rtt::LeastRtt;
-use super::super::{Ack, CongestionControl, INITIAL_WINDOW};
+use super::super::{AckSummary, CongestionControl, INITIAL_WINDOW};
 use super::{
     FIRST_ROUND_TRIP, LARGEST_QUANTUM, LEAST_RTT, LEAST_WINDOW, PACING_MARGIN, PROBE_RTT_TIME,
-    ROUND_TRIP_LIFETIME, Recovery, scale, scale_rate,
+    ROUND_TRIP_LIFETIME, SavedWindow, scale, scale_rate,
 };
 use crate::seeds::SplitMix64;
 
@@ -16,16 +16,16 @@ use crate::seeds::SplitMix64;
 /// it probed. Without Linux' detection of policers and of aggregated acknowledgements, which the
 /// draft does not have.
 #[derive(Debug)]
-pub(in crate::traffic) struct Bbr {
+pub(in crate::traffic) struct Bbr1 {
     packet: u64,
     mode: Mode,
     /// `BtlBw`.
     bandwidth: Greatest<Bitrate>,
     /// `RTprop`.
     round_trip: LeastRtt,
-    rounds: Rounds,
+    rounds: RoundCounter,
     full_pipe: FullPipe,
-    recovery: Recovery,
+    recovery: SavedWindow,
     window: u64,
     pacing_rate: Bitrate,
     /// Samples of packets that were sent before this byte arrived tell of a window of `ProbeRtt`.
@@ -43,7 +43,7 @@ enum Mode {
     ProbeRtt { done: Option<Instant>, round_done: bool },
 }
 
-impl Bbr {
+impl Bbr1 {
     /// A control for packets of `packet` bytes.
     pub(in crate::traffic) fn new(packet: u64, seed: u64) -> Self {
         let window = INITIAL_WINDOW * packet;
@@ -52,9 +52,9 @@ impl Bbr {
             mode: Mode::Startup,
             bandwidth: Greatest::of(BANDWIDTH_ROUNDS),
             round_trip: LeastRtt::new(ROUND_TRIP_LIFETIME),
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             full_pipe: FullPipe::default(),
-            recovery: Recovery::default(),
+            recovery: SavedWindow::default(),
             window,
             pacing_rate: scale_rate(Bitrate::of(window, FIRST_ROUND_TRIP), HIGH_GAIN),
             unrepresentative_up_to: 0,
@@ -69,7 +69,7 @@ impl Bbr {
         self.bandwidth.get().unwrap_or(Bitrate::ZERO)
     }
 
-    fn update_bandwidth(&mut self, ack: &Ack) {
+    fn update_bandwidth(&mut self, ack: &AckSummary) {
         let Some(sample) = ack.rate else { return };
         let is_low = sample.is_app_limited || sample.prior_delivered < self.unrepresentative_up_to;
         if sample.is_valid() && (!is_low || sample.rate >= self.bandwidth()) {
@@ -77,7 +77,7 @@ impl Bbr {
         }
     }
 
-    fn advance_phase(&mut self, ack: &Ack) {
+    fn advance_phase(&mut self, ack: &AckSummary) {
         let Mode::ProbeBandwidth { phase, since } = self.mode else { return };
         let is_long = ack.now - since > self.round_trip.get().unwrap_or_default();
         let gain = PACING_GAINS[phase];
@@ -94,7 +94,7 @@ impl Bbr {
         }
     }
 
-    fn leave_startup(&mut self, ack: &Ack, new_round: bool) {
+    fn leave_startup(&mut self, ack: &AckSummary, new_round: bool) {
         let is_app_limited = ack.rate.is_none_or(|rate| rate.is_app_limited);
         if new_round && !is_app_limited {
             self.full_pipe.round_passed(self.bandwidth().as_bits_per_sec());
@@ -115,7 +115,7 @@ impl Bbr {
         self.mode = Mode::ProbeBandwidth { phase, since: now };
     }
 
-    fn update_round_trip(&mut self, ack: &Ack, new_round: bool) {
+    fn update_round_trip(&mut self, ack: &AckSummary, new_round: bool) {
         let is_old = self.round_trip.update(ack.now, ack.rtt);
         let probes = matches!(self.mode, Mode::ProbeRtt { .. });
         if is_old && !probes && !self.is_restarting {
@@ -153,7 +153,7 @@ impl Bbr {
         self.recovery.save(self.window, probes);
     }
 
-    fn set_pacing_rate(&mut self, ack: &Ack) {
+    fn set_pacing_rate(&mut self, ack: &AckSummary) {
         if let Some(rtt) = ack.rtt
             && !self.has_round_trip
         {
@@ -167,7 +167,7 @@ impl Bbr {
         }
     }
 
-    fn set_window(&mut self, ack: &Ack) {
+    fn set_window(&mut self, ack: &AckSummary) {
         let acked = ack.packets * self.packet;
         if self.recovery.is_on && ack.lost > 0 {
             self.window = self.window.saturating_sub(ack.lost * self.packet).max(self.packet);
@@ -219,7 +219,7 @@ impl Bbr {
     }
 }
 
-impl CongestionControl for Bbr {
+impl CongestionControl for Bbr1 {
     fn window(&self) -> u64 {
         self.window
     }
@@ -232,7 +232,7 @@ impl CongestionControl for Bbr {
         false
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &AckSummary) {
         let new_round = ack.begins_round(&mut self.rounds);
         if new_round {
             self.recovery.conserves = false;
@@ -245,7 +245,7 @@ impl CongestionControl for Bbr {
         self.set_window(ack);
     }
 
-    fn on_loss(&mut self, ack: &Ack) {
+    fn on_loss(&mut self, ack: &AckSummary) {
         self.save_window();
         self.recovery.is_on = true;
         self.recovery.conserves = true;
@@ -296,14 +296,14 @@ mod tests {
     /// A path that delivers at most `mbps` with a round trip of 100 ms; one answer each round trip
     /// for all packets of it.
     struct Path {
-        control: Bbr,
+        control: Bbr1,
         now: Duration,
         delivered: u64,
     }
 
     impl Path {
         fn new() -> Self {
-            Self { control: Bbr::new(1_000, 1), now: Duration::ZERO, delivered: 0 }
+            Self { control: Bbr1::new(1_000, 1), now: Duration::ZERO, delivered: 0 }
         }
 
         fn round(&mut self, mbps: u64, rtt: Duration) -> (f64, f64) {
@@ -319,7 +319,7 @@ mod tests {
                 is_app_limited: false,
                 ..RateSample::default()
             };
-            self.control.on_ack(&Ack {
+            self.control.on_ack(&AckSummary {
                 delivered: self.delivered,
                 rate: Some(rate),
                 prior_flight: self.control.window(),
@@ -387,7 +387,7 @@ mod tests {
         (0..40).for_each(|_| {
             path.round(8, MS(100));
         });
-        let lossy = Ack { flight: 90_000, lost: 3, ..ack(path.now, 2, MS(100)) };
+        let lossy = AckSummary { flight: 90_000, lost: 3, ..ack(path.now, 2, MS(100)) };
         path.control.on_loss(&lossy);
         assert_eq!(path.control.window(), 92_000);
         path.control.on_recovered();

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use punctual_rates::{FullPipe, Greatest, Rounds};
+use punctual_rates::{FullPipe, Greatest, RoundCounter};
 use punctual_units::{Bitrate, Instant};
 
 use super::super::least_rtt::LeastRtt;
-use super::super::{Ack, CongestionControl, INITIAL_WINDOW, RateSample};
+use super::super::{AckSummary, CongestionControl, INITIAL_WINDOW, RateSample};
 use super::{
     FIRST_ROUND_TRIP, LARGEST_QUANTUM, LEAST_RTT, LEAST_WINDOW, PACING_MARGIN, PROBE_RTT_TIME,
-    ROUND_TRIP_LIFETIME, Recovery, scale, scale_rate,
+    ROUND_TRIP_LIFETIME, SavedWindow, scale, scale_rate,
 };
 use crate::seeds::SplitMix64;
 
@@ -24,13 +24,13 @@ pub(in crate::traffic) struct Bbr3 {
     /// The highest rate of this cycle of probing and the one before (`BBR.max_bw`).
     bandwidth: Greatest<Bitrate>,
     cycle: u64,
-    round_trip: RoundTrip,
-    rounds: Rounds,
+    round_trip: ProbedRoundTrip,
+    rounds: RoundCounter,
     full_pipe: FullPipe,
     bounds: Bounds,
-    losses: Losses,
-    probe: Probe,
-    recovery: Recovery,
+    losses: LossSigns,
+    probe: BandwidthProbe,
+    recovery: SavedWindow,
     window: u64,
     pacing_rate: Bitrate,
     chance: SplitMix64,
@@ -54,7 +54,7 @@ enum Mode {
 
 /// The least round trip of ten seconds, and when it is measured again.
 #[derive(Debug)]
-struct RoundTrip {
+struct ProbedRoundTrip {
     least: LeastRtt,
     /// The least of five seconds.
     probed: LeastRtt,
@@ -71,7 +71,7 @@ struct Bounds {
 
 /// The signs of the present round trip.
 #[derive(Debug, Default)]
-struct Losses {
+struct LossSigns {
     is_lossy: bool,
     events: u32,
     highest_rate: Bitrate,
@@ -80,7 +80,7 @@ struct Losses {
 
 /// The course of probing for bandwidth.
 #[derive(Debug, Default)]
-struct Probe {
+struct BandwidthProbe {
     cycle_began: Instant,
     wait: Duration,
     rounds_since: u64,
@@ -101,17 +101,17 @@ impl Bbr3 {
             mode: Mode::Startup,
             bandwidth: Greatest::of(2),
             cycle: 0,
-            round_trip: RoundTrip {
+            round_trip: ProbedRoundTrip {
                 least: LeastRtt::new(ROUND_TRIP_LIFETIME),
                 probed: LeastRtt::new(PROBE_RTT_INTERVAL),
                 is_known: false,
             },
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             full_pipe: FullPipe::default(),
             bounds: Bounds::default(),
-            losses: Losses::default(),
-            probe: Probe::default(),
-            recovery: Recovery::default(),
+            losses: LossSigns::default(),
+            probe: BandwidthProbe::default(),
+            recovery: SavedWindow::default(),
             window,
             pacing_rate: Bitrate::of(window, FIRST_ROUND_TRIP),
             chance: SplitMix64::new(seed),
@@ -162,7 +162,7 @@ impl Bbr3 {
         matches!(self.mode, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
     }
 
-    fn update_bandwidth(&mut self, ack: &Ack) {
+    fn update_bandwidth(&mut self, ack: &AckSummary) {
         let Some(sample) = ack.rate.filter(RateSample::is_valid) else { return };
         self.losses.highest_rate = self.losses.highest_rate.max(sample.rate);
         self.losses.most_delivered =
@@ -190,7 +190,7 @@ impl Bbr3 {
     }
 
     /// Losses of more than 2 % of the flight show the upper bound; otherwise it may rise.
-    fn update_upper_bound(&mut self, ack: &Ack, new_round: bool) {
+    fn update_upper_bound(&mut self, ack: &AckSummary, new_round: bool) {
         let Some(sample) = ack.rate else { return };
         let limit = sample.flight / 50;
         if ack.lost > 0 {
@@ -218,7 +218,7 @@ impl Bbr3 {
         }
     }
 
-    fn raise_upper_bound(&mut self, ack: &Ack, new_round: bool) {
+    fn raise_upper_bound(&mut self, ack: &AckSummary, new_round: bool) {
         let Some(bound) = self.bounds.upper_flight else { return };
         if !ack.window_limited || self.window < bound {
             return;
@@ -246,7 +246,7 @@ impl Bbr3 {
         bound.saturating_sub(room).max(LEAST_WINDOW * self.packet)
     }
 
-    fn advance(&mut self, ack: &Ack, new_round: bool) {
+    fn advance(&mut self, ack: &AckSummary, new_round: bool) {
         if self.mode == Mode::Startup && self.full_pipe.is_full() {
             self.mode = Mode::Drain;
         }
@@ -277,7 +277,7 @@ impl Bbr3 {
     }
 
     /// Raising goes on while the upper bound is the limit, and ends when the rate no longer grows.
-    fn end_up(&mut self, ack: &Ack) {
+    fn end_up(&mut self, ack: &AckSummary) {
         let is_bounded = self.bounds.upper_flight.is_some_and(|bound| self.window >= bound);
         if ack.window_limited && is_bounded {
             self.full_pipe = FullPipe::default();
@@ -289,35 +289,35 @@ impl Bbr3 {
 
     /// After two to three seconds, or as many round trips as packets are in the pipe, at most 63:
     /// as often as a flow of Reno loses a packet.
-    fn is_time_to_probe(&self, ack: &Ack) -> bool {
+    fn is_time_to_probe(&self, ack: &AckSummary) -> bool {
         let of_reno = (self.target() / self.packet).min(63);
         ack.now - self.probe.cycle_began > self.probe.wait || self.probe.rounds_since >= of_reno
     }
 
-    fn go_down(&mut self, ack: &Ack) {
+    fn go_down(&mut self, ack: &AckSummary) {
         self.mode = Mode::Down;
         self.cycle += 1;
         self.full_pipe = FullPipe::full();
-        self.probe = Probe {
+        self.probe = BandwidthProbe {
             cycle_began: ack.now,
             wait: Duration::from_millis(2_000 + self.chance.next() % 1_000),
             rounds_since: self.chance.next() % 2,
             samples: false,
-            ..Probe::default()
+            ..BandwidthProbe::default()
         };
-        self.losses = Losses::default();
+        self.losses = LossSigns::default();
         self.rounds.restart(ack.delivered);
     }
 
-    fn refill(&mut self, ack: &Ack) {
+    fn refill(&mut self, ack: &AckSummary) {
         self.mode = Mode::Refill;
         self.bounds.lower_flight = None;
         self.bounds.lower_rate = None;
-        self.losses = Losses::default();
+        self.losses = LossSigns::default();
         self.rounds.restart(ack.delivered);
     }
 
-    fn update_round_trip(&mut self, ack: &Ack, new_round: bool) {
+    fn update_round_trip(&mut self, ack: &AckSummary, new_round: bool) {
         let is_old = self.round_trip.probed.update(ack.now, ack.rtt);
         self.round_trip.least.update(ack.now, ack.rtt);
         let probes = matches!(self.mode, Mode::ProbeRtt { .. });
@@ -359,7 +359,7 @@ impl Bbr3 {
         self.recovery.save(self.window, probes);
     }
 
-    fn set_pacing_rate(&mut self, ack: &Ack) {
+    fn set_pacing_rate(&mut self, ack: &AckSummary) {
         if let Some(rtt) = ack.rtt
             && !self.round_trip.is_known
         {
@@ -373,7 +373,7 @@ impl Bbr3 {
         }
     }
 
-    fn set_window(&mut self, ack: &Ack) {
+    fn set_window(&mut self, ack: &AckSummary) {
         let acked = ack.packets * self.packet;
         let most = self.inflight(self.gains().1);
         if self.recovery.is_on && ack.lost > 0 {
@@ -412,7 +412,7 @@ impl CongestionControl for Bbr3 {
         false
     }
 
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &AckSummary) {
         let new_round = ack.begins_round(&mut self.rounds);
         self.update_bandwidth(ack);
         self.update_upper_bound(ack, new_round);
@@ -431,7 +431,7 @@ impl CongestionControl for Bbr3 {
         self.set_window(ack);
     }
 
-    fn on_loss(&mut self, ack: &Ack) {
+    fn on_loss(&mut self, ack: &AckSummary) {
         self.save_window();
         self.recovery.is_on = true;
         self.recovery.conserves = true;
@@ -499,7 +499,7 @@ mod tests {
                 flight,
                 lost: lost * 1_000,
             };
-            self.control.on_ack(&Ack {
+            self.control.on_ack(&AckSummary {
                 delivered: self.delivered,
                 rate: Some(rate),
                 prior_flight: flight,
