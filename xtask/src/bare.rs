@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use crate::lanes;
 use crate::shell::{Outcome, cargo, root, run_and_read, run_at_a_time, say, threads_in_real_time};
 use crate::test::{program, reruns_file};
 use crate::totals::Totals;
@@ -70,16 +71,10 @@ fn make_path() -> Result<PathBuf, String> {
 /// The tests of `interop`, of the program, of the emulator and of the C library's headers and
 /// examples, and those which count instructions.
 fn integration_tests() -> Result<Vec<String>, String> {
-    let folder = root().join("interop").join("tests");
-    let entries =
-        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
-        .collect();
-    names.extend(["cli", "costs", "examples", "headers", "tun"].map(str::to_owned));
-    names.sort();
-    Ok(names.into_iter().map(|name| format!("--test={name}")).collect())
+    let all = lanes::integration_tests()?;
+    let interop = all.into_iter().filter(|(folder, _)| folder == "interop").map(|(_, name)| name);
+    let others = ["cli", "costs", "examples", "headers", "tun"].map(str::to_owned);
+    Ok(interop.chain(others).map(|name| format!("--test={name}")).collect())
 }
 
 /// Those of the lab's runs with other programs, and of the common part of `interop`.
@@ -99,10 +94,10 @@ mod tests {
     #[test]
     fn the_tests_that_call_other_programs_are_found_by_their_names() {
         let tests = integration_tests().unwrap();
-        for name in
-            ["--test=cli", "--test=costs", "--test=tun", "--test=dissection", "--test=files"]
-        {
-            assert!(tests.iter().any(|test| test == name), "{name} of {tests:?}");
+        // That of `encryption` is a folder.
+        for name in ["cli", "costs", "tun", "dissection", "encryption", "files"] {
+            let test = format!("--test={name}");
+            assert!(tests.contains(&test), "{test} of {tests:?}");
         }
     }
 

@@ -95,7 +95,7 @@ fn is_in_real_time(folder: &str) -> bool {
 }
 
 /// The integration tests of the workspace: the folder of each one's package, and its name.
-fn integration_tests() -> Result<Vec<(String, String)>, String> {
+pub(crate) fn integration_tests() -> Result<Vec<(String, String)>, String> {
     let metadata = output_of(&mut cargo(["metadata", "--no-deps", "--format-version=1"]))
         .ok_or("cargo metadata fails")?;
     let metadata: serde_json::Value =
