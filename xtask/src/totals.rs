@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use punctual_stalls::DISTURBANCE;
+
 /// The results of the test programs.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Totals {
@@ -26,6 +28,13 @@ pub(crate) struct FailedTest {
     pub(crate) name: String,
     /// The longest stall of the machine while its program ran, once that is known.
     pub(crate) stall: Option<Duration>,
+}
+
+impl FailedTest {
+    /// The stall of the machine that may be the reason.
+    pub(crate) fn disturbance(&self) -> Option<Duration> {
+        self.stall.filter(|stall| *stall >= DISTURBANCE)
+    }
 }
 
 /// A moment in the output, at which the watch for stalls has something to do.

@@ -21,8 +21,11 @@ pub const DISTURBANCE: Duration = Duration::from_millis(50);
 /// The environment variable with the path of the file for [`note`].
 pub const FILE: &str = "PUNCTUAL_RERUNS";
 
-/// Notices when a thread that asks for 5 ms of sleep gets far more. There is one on each processor:
-/// where the machine is a guest, its host may stop one processor and leave the others.
+/// Notices when a thread that sleeps 5 ms again and again wakes up far later. There is one on each
+/// processor: where the machine is a guest, its host may stop one processor and leave the others.
+///
+/// A stall is measured from one waking to the next, so that none is measured too short; the sleep
+/// adds up to 5 ms. Threads that compute may wait longer: the system prefers one that wakes up.
 #[derive(Debug)]
 pub struct Watch {
     is_over: Arc<AtomicBool>,
@@ -49,8 +52,8 @@ impl Watch {
         }
     }
 
-    /// The longest stall since the start, or since [`forget`](Self::forget). Waits until each
-    /// thread has woken up, so that a stall that goes on now counts.
+    /// The longest stall since the start, or since [`forget`](Self::forget); without any, the 5 ms
+    /// of sleep. Waits until each thread has woken up, so that a stall that goes on now counts.
     pub fn longest(&self) -> Duration {
         for watcher in &self.watchers {
             let before = watcher.seen.naps.load(Ordering::Relaxed);
@@ -85,8 +88,9 @@ impl ProcessorWatcher {
         let (own, is_over) = (seen.clone(), is_over.clone());
         let thread = thread::spawn(move || {
             place.stay();
+            let mut awake = Instant::now();
             while !is_over.load(Ordering::Relaxed) {
-                own.nap();
+                awake = own.nap(awake);
             }
         });
         Self { seen, thread }
@@ -102,14 +106,14 @@ struct ProcessorStalls {
 }
 
 impl ProcessorStalls {
-    /// Sleeps once, and keeps how much longer that took than it should have.
-    fn nap(&self) {
-        let asleep = Instant::now();
+    /// Sleeps once, keeps the time since the last waking, and returns the time of this one.
+    fn nap(&self, last: Instant) -> Instant {
         thread::sleep(NAP);
-        let stall = asleep.elapsed().saturating_sub(NAP);
-        let stall = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
+        let awake = Instant::now();
+        let stall = u64::try_from((awake - last).as_nanos()).unwrap_or(u64::MAX);
         self.longest.fetch_max(stall, Ordering::Relaxed);
         self.naps.fetch_add(1, Ordering::Relaxed);
+        awake
     }
 }
 
@@ -199,8 +203,29 @@ mod tests {
         assert_eq!(watch.longest(), Duration::from_nanos(u64::MAX / 2));
         watch.forget();
         let longest = watch.longest();
-        assert!(longest > Duration::ZERO, "no sleep ends to the nanosecond");
+        assert!(longest >= NAP, "no sleep ends early");
         assert!(longest < Duration::from_secs(60), "{longest:?} is not a stall but a mistake");
+    }
+
+    /// Stops this process, which another one lets go on.
+    #[cfg(unix)]
+    fn stop_for(time: Duration) {
+        let (own, seconds) = (std::process::id(), time.as_secs_f64());
+        let script = format!("kill -STOP {own}; sleep {seconds}; kill -CONT {own}");
+        let status = std::process::Command::new("sh").args(["-c", &script]).status().unwrap();
+        assert!(status.success());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_stall_is_never_measured_too_short() {
+        let watch = Watch::start();
+        for stall in [DISTURBANCE, DISTURBANCE, DISTURBANCE, 2 * DISTURBANCE] {
+            watch.forget();
+            stop_for(stall);
+            let longest = watch.longest();
+            assert!(longest >= stall, "{longest:?} of {stall:?}");
+        }
     }
 
     #[test]
