@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use punctual::{Outgoing, SendOptions};
+use punctual_io::FileRing;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 
@@ -53,7 +54,8 @@ struct SpoolMember {
 
 /// Batches in a file that is written round and round.
 struct WaitingInFile {
-    ring: Ring,
+    /// `None` while a blocking task has it.
+    ring: Option<FileRing>,
     batches: VecDeque<StoredBatch>,
 }
 
@@ -61,15 +63,6 @@ struct WaitingInFile {
 struct StoredBatch {
     messages: Vec<(usize, SendOptions)>,
     receipt: Option<Receipt>,
-}
-
-/// The bytes from `begin` to `end` of all that were ever written to the file.
-struct Ring {
-    /// `None` while a blocking task has it.
-    file: Option<File>,
-    size: u64,
-    begin: u64,
-    end: u64,
 }
 
 impl SinkSpool {
@@ -94,7 +87,7 @@ impl SinkSpool {
     }
 
     fn new(name: String, memory: u64, file: File, size: u64, members: &Members) -> Self {
-        let ring = Ring { file: Some(file), size, begin: 0, end: 0 };
+        let ring = Some(FileRing::new(file, 0, size, 0));
         let waiting = WaitingInFile { ring, batches: VecDeque::new() };
         Self {
             name,
@@ -231,13 +224,13 @@ impl Drop for SpoolMember {
 
 impl WaitingInFile {
     fn has_room_for(&self, batch: &Batch) -> bool {
-        self.ring.used() + batch.bytes() <= self.ring.size
+        self.ring.as_ref().is_some_and(|ring| batch.bytes() <= ring.room())
     }
 
     /// Writes a batch for which there is room; returns it if that fails.
     async fn push(&mut self, batch: Batch) -> Result<(), (Batch, io::Error)> {
-        let payloads = batch.iter().map(|message| message.payload.clone()).collect();
-        if let Err(error) = self.ring.push(payloads).await {
+        let payloads: Vec<_> = batch.iter().map(|message| message.payload.clone()).collect();
+        if let Err(error) = self.with_ring(move |ring| ring.append(&payloads)).await {
             return Err((batch, error));
         }
         let (messages, receipt) = batch.into_messages();
@@ -250,80 +243,34 @@ impl WaitingInFile {
     async fn pop(&mut self) -> io::Result<Option<Batch>> {
         let Some(stored) = self.batches.pop_front() else { return Ok(None) };
         let len = stored.messages.iter().map(|(len, _)| len).sum();
-        let mut all = self.ring.pop(len).await?;
+        let take = move |ring: &mut FileRing| {
+            let (mut bytes, begin) = (BytesMut::zeroed(len), ring.begin());
+            ring.read_at(begin, &mut bytes)?;
+            ring.free_up_to(begin + len as u64);
+            Ok(bytes)
+        };
+        let mut all = self.with_ring(take).await?;
         let messages = stored.messages.into_iter().map(|(len, options)| {
             let payload = all.split_to(len).freeze();
             Outgoing { payload, options }
         });
         Ok(Some(Batch::new(messages.collect(), stored.receipt)))
     }
-}
-
-impl Ring {
-    const fn used(&self) -> u64 {
-        self.end - self.begin
-    }
-
-    /// Appends bytes for which there is room.
-    async fn push(&mut self, payloads: Vec<Bytes>) -> io::Result<()> {
-        let (size, mut at) = (self.size, self.end);
-        self.end = self
-            .with_file(move |file| {
-                for mut payload in payloads {
-                    while !payload.is_empty() {
-                        let piece = payload.split_to(contiguous(at, size, payload.len()));
-                        file.seek(SeekFrom::Start(at % size))?;
-                        file.write_all(&piece)?;
-                        at += piece.len() as u64;
-                    }
-                }
-                Ok(at)
-            })
-            .await?;
-        Ok(())
-    }
-
-    /// Takes the oldest `len` bytes.
-    async fn pop(&mut self, len: usize) -> io::Result<BytesMut> {
-        let (size, begin) = (self.size, self.begin);
-        let bytes = self
-            .with_file(move |file| {
-                let mut bytes = BytesMut::zeroed(len);
-                let mut read = 0;
-                while read < len {
-                    let at = begin + read as u64;
-                    let piece = contiguous(at, size, len - read);
-                    file.seek(SeekFrom::Start(at % size))?;
-                    file.read_exact(&mut bytes[read..read + piece])?;
-                    read += piece;
-                }
-                Ok(bytes)
-            })
-            .await?;
-        self.begin += len as u64;
-        Ok(bytes)
-    }
 
     /// Does this with the file, where it may block.
-    async fn with_file<T: Send + 'static>(
+    async fn with_ring<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut File) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut FileRing) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let mut file = self.file.take().ok_or(io::ErrorKind::NotFound)?;
+        let mut ring = self.ring.take().ok_or(io::ErrorKind::NotFound)?;
         let task = tokio::task::spawn_blocking(move || {
-            let result = work(&mut file);
-            (file, result)
+            let result = work(&mut ring);
+            (ring, result)
         });
-        let (file, result) = task.await?;
-        self.file = Some(file);
+        let (ring, result) = task.await?;
+        self.ring = Some(ring);
         result
     }
-}
-
-/// The bytes, `len` at most, from `at` to the end of a file of `size` bytes that is written round
-/// and round.
-fn contiguous(at: u64, size: u64, len: usize) -> usize {
-    usize::try_from(size - at % size).unwrap_or(usize::MAX).min(len)
 }
 
 /// The folder of temporary files that may be large: `/tmp` is often in memory.
@@ -337,6 +284,7 @@ fn folder() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use tokio::sync::mpsc::error::TryRecvError;
 
     use super::*;

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use bytes::{Buf, BufMut, Bytes};
 use crc32fast::Hasher;
+use punctual_io::FileRing;
 use punctual_resume::{Kept, MemorySpool, Spool, SpoolError, StreamSecret};
 use thiserror::Error;
 
 use crate::resume::random::random_secret;
-use crate::resume::ring::Ring;
 
 /// Keeps messages in a file, so that the stream goes on after its process was killed.
 ///
@@ -22,10 +22,9 @@ use crate::resume::ring::Ring;
 #[derive(Debug)]
 pub struct FileSpool {
     header: Header,
-    ring: Ring,
+    /// The records from the place in the header on.
+    ring: FileRing,
     kept: Kept,
-    /// The position after the last record.
-    end: u64,
     /// The newest messages.
     recent: MemorySpool,
     /// The places of some records, by their offsets, the oldest first.
@@ -96,13 +95,12 @@ impl FileSpool {
     }
 
     fn create(file: File, header: Header, memory: u64) -> io::Result<Self> {
-        let mut ring = Ring::new(file, HEADER_LEN, header.size);
+        let mut ring = FileRing::new(file, HEADER_LEN, header.size, header.position);
         ring.write_header(&header.bytes())?;
         Ok(Self {
             header,
             ring,
             kept: Kept::default(),
-            end: 0,
             recent: MemorySpool::new(memory),
             index: VecDeque::new(),
             cursor: RecordPlace::default(),
@@ -111,13 +109,12 @@ impl FileSpool {
 
     /// Finds the records that follow each other from the first one on.
     fn recover(file: File, header: Header, memory: u64) -> io::Result<Self> {
-        let ring = Ring::new(file, HEADER_LEN, header.size);
+        let ring = FileRing::new(file, HEADER_LEN, header.size, header.position);
         let mut place = RecordPlace { offset: header.first_message, position: header.position };
         let mut spool = Self {
             kept: Kept { first: header.first, end: place.offset },
             header,
             ring,
-            end: place.position,
             recent: MemorySpool::new(memory),
             index: VecDeque::new(),
             cursor: place,
@@ -125,8 +122,9 @@ impl FileSpool {
         while let Some(message) = spool.message_at(place)? {
             spool.remember(place);
             place = place.after(message.len());
-            (spool.kept.end, spool.end) = (place.offset, place.position);
+            spool.kept.end = place.offset;
         }
+        spool.ring.keep_up_to(place.position);
         // A kill may have come between the release of all bytes and the next message.
         spool.kept.first = spool.kept.first.min(spool.kept.end);
         spool.recent = MemorySpool::at(spool.kept.end, memory);
@@ -141,7 +139,7 @@ impl FileSpool {
     /// The length and the checksum of the record at `place`; `None` if there is no such record.
     fn head_at(&mut self, place: RecordPlace) -> io::Result<Option<(usize, u32)>> {
         let mut head = [0; RECORD_LEN];
-        self.ring.read(place.position, &mut head)?;
+        self.ring.read_at(place.position, &mut head)?;
         let mut fields = &head[..];
         let (offset, len, checksum) = (fields.get_u64(), fields.get_u32(), fields.get_u32());
         let is_there = offset == place.offset && len > 0 && u64::from(len) <= self.ring.size();
@@ -153,7 +151,7 @@ impl FileSpool {
     fn message_at(&mut self, place: RecordPlace) -> io::Result<Option<Bytes>> {
         let Some((len, checksum)) = self.head_at(place)? else { return Ok(None) };
         let mut message = vec![0; len];
-        self.ring.read(place.position + RECORD_LEN as u64, &mut message)?;
+        self.ring.read_at(place.position + RECORD_LEN as u64, &mut message)?;
         let is_whole = checksum_of(place.offset, &message) == checksum;
         Ok(is_whole.then(|| message.into()))
     }
@@ -197,9 +195,9 @@ impl Spool for FileSpool {
     }
 
     fn push(&mut self, message: Bytes) -> Result<(), SpoolError> {
-        let place = RecordPlace { offset: self.kept.end, position: self.end };
+        let place = RecordPlace { offset: self.kept.end, position: self.ring.end() };
         let after = place.after(message.len());
-        if after.position - self.header.position > self.ring.size() {
+        if after.position - place.position > self.ring.room() {
             return Err(SpoolError::Full);
         }
         let mut record = Vec::with_capacity(RECORD_LEN + message.len());
@@ -207,9 +205,9 @@ impl Spool for FileSpool {
         record.put_u32(u32::try_from(message.len()).map_err(|_| SpoolError::Full)?);
         record.put_u32(checksum_of(place.offset, &message));
         record.put_slice(&message);
-        self.ring.write(place.position, &record)?;
+        self.ring.append(&[record])?;
         self.remember(place);
-        (self.kept.end, self.end) = (after.offset, after.position);
+        self.kept.end = after.offset;
         self.recent.push_newest(message);
         Ok(())
     }
@@ -234,7 +232,7 @@ impl Spool for FileSpool {
         }
         self.kept.first = offset.min(self.kept.end);
         let first = match self.kept.is_empty() {
-            true => RecordPlace { offset: self.kept.end, position: self.end },
+            true => RecordPlace { offset: self.kept.end, position: self.ring.end() },
             false => self.find(self.kept.first)?,
         };
         while self.index.front().is_some_and(|place| place.offset < first.offset) {
@@ -248,11 +246,12 @@ impl Spool for FileSpool {
         // start needs them.
         let (before, at) = (self.header.place(), (self.kept.first, first));
         self.header.set_place(at);
-        let written = self.ring.write_header(&self.header.bytes());
-        if written.is_err() {
+        if let Err(error) = self.ring.write_header(&self.header.bytes()) {
             self.header.set_place(before);
+            return Err(error.into());
         }
-        Ok(written?)
+        self.ring.free_up_to(first.position);
+        Ok(())
     }
 
     fn has_begun(&self) -> bool {
@@ -505,7 +504,7 @@ mod tests {
         let folder = Folder::new("torn");
         let mut spool = folder.open(0);
         push(&mut spool, 0..100);
-        let end = spool.end;
+        let end = spool.ring.end();
         let last = stream(0..99).len() as u64;
         drop(spool);
         let file = OpenOptions::new().write(true).open(folder.0.join("spool")).unwrap();

@@ -36,7 +36,6 @@
 mod file_spool;
 mod random;
 mod receiver;
-mod ring;
 mod sender;
 
 pub use file_spool::{FileSpool, FileSpoolError};
