@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use punctual_metrics::mpegts::{Checker, PACKET_LEN};
+use punctual_mpegts::{Checker, PACKET_LEN};
 
 /// Checks that the stream arrived, whatever came after it.
 ///

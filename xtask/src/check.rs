@@ -81,7 +81,7 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 12] = [
+const CORE: [&str; 13] = [
     "punctual-units",
     "punctual-rates",
     "punctual-rtt",
@@ -90,6 +90,7 @@ const CORE: [&str; 12] = [
     "punctual-proto",
     "punctual-netem",
     "punctual-metrics",
+    "punctual-mpegts",
     "punctual-sim",
     "punctual-probe",
     "punctual-quic-model",

@@ -1,8 +1,8 @@
 //! The inputs of measurements: payloads, transport streams, reports, files of statistics.
 
-use punctual_metrics::mpegts::{Checker, Framer, Layout, PACKET_LEN, PcrPacer, SYNC_BYTE};
 use punctual_metrics::rtp::RtpPacket;
 use punctual_metrics::{MIN_PAYLOAD, Meter, ReadStampError, Stamp, write_stamp};
+use punctual_mpegts::{Checker, Framer, Layout, PACKET_LEN, PcrPacer, SYNC_BYTE};
 use punctual_probe::Report;
 use punctual_stats::read::{StatsTable, parse_timepoint};
 

@@ -14,9 +14,8 @@
 //! | [`Sequence`]: lost, reordered, duplicated | payload numbers | RFC 4737, RFC 5560 |
 //! | [`Integrity`] | length and checksum | |
 //!
-//! [`mpegts`] does without stamps: it checks a transport stream by its own counters and clocks, and
-//! tells when to send each packet of a file. [`rtp`] reads and orders the packets in which it comes
-//! from contribution encoders. [`Quantiles`] keeps a distribution in bounded memory.
+//! [`rtp`] reads and orders the packets in which a transport stream comes from contribution
+//! encoders. [`Quantiles`] keeps a distribution in bounded memory.
 //!
 //! Everything here is pure. Time is an argument, in microseconds of the clock that the stamp uses;
 //! the same samples give the same report anywhere.
@@ -46,7 +45,6 @@ mod integrity;
 mod jitter;
 mod latency;
 mod meter;
-pub mod mpegts;
 mod quantiles;
 pub mod rtp;
 mod sequence;

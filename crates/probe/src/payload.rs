@@ -23,7 +23,7 @@ const USUAL_PACKETS: usize = 7;
 
 #[cfg(test)]
 mod tests {
-    use punctual_metrics::mpegts::Checker;
+    use punctual_mpegts::Checker;
 
     use super::*;
 

@@ -26,6 +26,7 @@ const FINISHED: &[&str] = &[
     "crates/lab",
     "crates/lab-cli",
     "crates/metrics",
+    "crates/mpegts",
     "crates/netem",
     "crates/probe",
     "crates/program",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use punctual::Bitrate;
-use punctual_metrics::mpegts::{Framer, PcrPacer};
+use punctual_mpegts::{Framer, PcrPacer};
 
 /// A recording in messages of seven transport packets.
 pub(super) struct Clip {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use punctual::Instant;
-use punctual_metrics::mpegts::{Checker, StreamReport};
 use punctual_metrics::{InterarrivalJitter, Quantiles};
+use punctual_mpegts::{Checker, StreamReport};
 
 use crate::demo::clip::Clip;
 use crate::demo::streams::Received;

@@ -1,7 +1,7 @@
 //! Bytes cut into messages.
 
 use bytes::{Bytes, BytesMut};
-use punctual_metrics::mpegts::{PACKET_LEN, SYNC_BYTE};
+use punctual_mpegts::{PACKET_LEN, SYNC_BYTE};
 
 /// Cuts a stream of bytes into messages: MPEG-TS between its packets, seven of them for messages of
 /// 1316 bytes.

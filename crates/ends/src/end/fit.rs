@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use punctual::{Outgoing, SendOptions};
-use punctual_metrics::mpegts::{PACKET_LEN, SYNC_BYTE};
+use punctual_mpegts::{PACKET_LEN, SYNC_BYTE};
 
 use crate::end::MessageTraffic;
 use crate::end::cut::starts_like_transport_stream;

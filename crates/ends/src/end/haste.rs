@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use punctual_metrics::mpegts::{Framer, Pcr};
+use punctual_mpegts::{Framer, Pcr};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
 

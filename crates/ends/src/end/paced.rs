@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use punctual::{Bitrate, Instant, Timer, now};
-use punctual_metrics::mpegts::{Framer, PACKET_LEN, PcrPacer};
+use punctual_mpegts::{Framer, PACKET_LEN, PcrPacer};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 

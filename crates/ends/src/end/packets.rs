@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use punctual_metrics::mpegts::{Framer, Layout};
+use punctual_mpegts::{Framer, Layout};
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::time::{Sleep, sleep};
 

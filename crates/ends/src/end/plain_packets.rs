@@ -1,7 +1,7 @@
 //! Transport stream in datagrams, without timestamps and parity.
 
 use bytes::{Bytes, BytesMut};
-use punctual_metrics::mpegts::{Framer, Layout};
+use punctual_mpegts::{Framer, Layout};
 
 use crate::end::cut::starts_like_transport_stream;
 use crate::end::packets::{READ_SIZE, tell_layout};

@@ -1,7 +1,7 @@
 //! Datagrams that are RTP with a transport stream.
 
-use punctual_metrics::mpegts::Layout;
 use punctual_metrics::rtp::RtpPacket;
+use punctual_mpegts::Layout;
 
 use crate::end::cut::starts_like_transport_stream;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_metrics::mpegts::{Checker, Framer, PcrPacer};
+use punctual_mpegts::{Checker, Framer, PcrPacer};
 
 const PICTURE_PID: u16 = 0x100;
 const SOUND_PID: u16 = 0x101;

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::mpegts::pcr::duration_of;
-use crate::mpegts::{PACKET_LEN, Packet, Pcr};
+use crate::pcr::duration_of;
+use crate::{PACKET_LEN, Packet, Pcr};
 
 /// Tells when to send each packet of a recorded transport stream, at the pace of its clock.
 ///
@@ -23,7 +23,7 @@ pub struct PcrPacer {
     /// The time of the first waiting packet, in ticks of the PCR clock since the first packet of
     /// all.
     time: u64,
-    rate: Option<PcrRate>,
+    rate: Option<Rate>,
     pcr_pid: Option<u16>,
     /// The latest reference, and the place of its packet among the waiting packets.
     latest: Option<(usize, Pcr)>,
@@ -104,7 +104,7 @@ impl PcrPacer {
             // The copy of a packet, or a clock that stands still: it tells no pace.
             Some(0) => return,
             Some(ticks) => {
-                self.rate = Some(PcrRate { ticks, packets: (place - earlier_place) as u64 });
+                self.rate = Some(Rate { ticks, packets: (place - earlier_place) as u64 });
             }
             // At a break the last rate holds. Without one, all wait for the first.
             None => {}
@@ -117,7 +117,7 @@ impl PcrPacer {
     }
 
     /// Makes the first `count` waiting packets ready, at `rate`.
-    fn release(&mut self, count: usize, rate: PcrRate) {
+    fn release(&mut self, count: usize, rate: Rate) {
         for (place, packet) in self.waiting.drain(..count).enumerate() {
             let at = self.time + rate.ticks_for(place as u64);
             self.ready.push_back((duration_of(at), packet));
@@ -166,12 +166,12 @@ pub enum PacingError {
 
 /// A number of packets in a number of ticks of the PCR clock.
 #[derive(Clone, Copy, Debug)]
-struct PcrRate {
+struct Rate {
     ticks: u64,
     packets: u64,
 }
 
-impl PcrRate {
+impl Rate {
     fn ticks_for(self, packets: u64) -> u64 {
         packets * self.ticks / self.packets
     }
@@ -185,7 +185,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::mpegts::sample::{Sample, packet};
+    use crate::sample::{Sample, packet};
 
     const MS: u64 = Pcr::HZ / 1_000;
 

@@ -1,4 +1,4 @@
-use crate::mpegts::{Layout, PACKET_LEN, Packet, SYNC_BYTE};
+use crate::{Layout, PACKET_LEN, Packet, SYNC_BYTE};
 
 /// Finds the packets in a stream of bytes.
 ///
@@ -148,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::mpegts::sample::{packet, stream};
+    use crate::sample::{packet, stream};
 
     /// The counters of the packets in `bytes`, pushed in pieces of `piece` bytes; lost syncs; bytes
     /// skipped.

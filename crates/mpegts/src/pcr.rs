@@ -33,7 +33,7 @@ impl Pcr {
 }
 
 /// The time that `ticks` of the clock take, to the nanosecond below.
-pub(super) fn duration_of(ticks: u64) -> Duration {
+pub(crate) fn duration_of(ticks: u64) -> Duration {
     Duration::from_secs(ticks / Pcr::HZ)
         + Duration::from_nanos(ticks % Pcr::HZ * 1_000_000_000 / Pcr::HZ)
 }

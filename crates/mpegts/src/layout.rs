@@ -1,4 +1,4 @@
-use crate::mpegts::{PACKET_LEN, SYNC_BYTE};
+use crate::{PACKET_LEN, SYNC_BYTE};
 
 /// The places of the packets in a stream of bytes: recorders and modulators put something between
 /// them.
@@ -45,7 +45,7 @@ impl Layout {
 
     /// The spacing of `row` packets that begin at the first of `bytes`, as far as these reach; that
     /// of the stream, if it is known already.
-    pub(super) fn at(bytes: &[u8], known: Option<usize>, row: usize) -> Option<usize> {
+    pub(crate) fn at(bytes: &[u8], known: Option<usize>, row: usize) -> Option<usize> {
         let is_spacing = |spacing: &usize| {
             let firsts = bytes.iter().step_by(*spacing).take(row);
             firsts.copied().all(|byte| byte == SYNC_BYTE)
@@ -61,7 +61,7 @@ const ROW: usize = 5;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpegts::sample::{packet, stream};
+    use crate::sample::{packet, stream};
 
     fn spaced(spacing: usize, before: usize) -> Vec<u8> {
         let packets = stream(&(0..8).map(|counter| packet(0x100, counter)).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-use crate::mpegts::Pcr;
+use crate::Pcr;
 
 /// A view of one transport stream packet, with the fields of its header (ISO/IEC 13818-1 sections
 /// 2.4.3.2 to 2.4.3.5).
@@ -84,7 +84,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Whether this packet repeats `original`: the same in all but its PCR (section 2.4.3.3).
-    pub(super) fn repeats(self, original: &[u8; PACKET_LEN]) -> bool {
+    pub(crate) fn repeats(self, original: &[u8; PACKET_LEN]) -> bool {
         let clock = if self.pcr().is_some() { PCR_AT..PCR_AT + 6 } else { 0..0 };
         self.0[..clock.start] == original[..clock.start]
             && self.0[clock.end..] == original[clock.end..]

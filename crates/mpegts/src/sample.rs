@@ -1,7 +1,7 @@
-use crate::mpegts::{PACKET_LEN, Pcr, SYNC_BYTE};
+use crate::{PACKET_LEN, Pcr, SYNC_BYTE};
 
 /// A packet for tests: of `pid`, with counter `counter` and a payload.
-pub(super) fn packet(pid: u16, counter: u8) -> Sample {
+pub(crate) fn packet(pid: u16, counter: u8) -> Sample {
     let mut bytes = [0xAA; PACKET_LEN];
     let [high, low] = pid.to_be_bytes();
     bytes[..4].copy_from_slice(&[SYNC_BYTE, high, low, 0x10 | (counter & 0x0F)]);
@@ -9,13 +9,13 @@ pub(super) fn packet(pid: u16, counter: u8) -> Sample {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) bytes: [u8; PACKET_LEN],
+pub(crate) struct Sample {
+    pub(crate) bytes: [u8; PACKET_LEN],
 }
 
 impl Sample {
     /// The same with a PCR `ticks` after zero.
-    pub(super) fn pcr(self, ticks: u64) -> Self {
+    pub(crate) fn pcr(self, ticks: u64) -> Self {
         let mut sample = self.adaptation(0x10);
         let ticks = Pcr::from_ticks(ticks).ticks();
         let field = ((ticks / 300) << 15) | (0x3F << 9) | (ticks % 300);
@@ -24,12 +24,12 @@ impl Sample {
     }
 
     /// The same with the discontinuity indicator set.
-    pub(super) fn discontinuity(self) -> Self {
+    pub(crate) fn discontinuity(self) -> Self {
         self.adaptation(0x80)
     }
 
     /// The same with the adaptation field alone.
-    pub(super) fn without_payload(self) -> Self {
+    pub(crate) fn without_payload(self) -> Self {
         let mut sample = self.adaptation(0);
         sample.bytes[3] &= !0x10;
         sample.bytes[4] = 183;
@@ -37,7 +37,7 @@ impl Sample {
     }
 
     /// The same with `byte` in its payload.
-    pub(super) fn payload(mut self, byte: u8) -> Self {
+    pub(crate) fn payload(mut self, byte: u8) -> Self {
         self.bytes[100] = byte;
         self
     }
@@ -53,6 +53,6 @@ impl Sample {
 }
 
 /// The bytes of `packets`, one after the other.
-pub(super) fn stream(packets: &[Sample]) -> Vec<u8> {
+pub(crate) fn stream(packets: &[Sample]) -> Vec<u8> {
     packets.iter().flat_map(|sample| sample.bytes).collect()
 }

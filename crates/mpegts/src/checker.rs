@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::mpegts::continuity::{Continuity, ContinuityVerdict};
-use crate::mpegts::pcr::duration_of;
-use crate::mpegts::{Framer, NULL_PID, Packet, Pcr};
+use crate::continuity::{Continuity, Verdict};
+use crate::pcr::duration_of;
+use crate::{Framer, NULL_PID, Packet, Pcr};
 
 /// Checks a transport stream: what was lost, repeated or damaged on its way, by its own counters
 /// and clocks.
@@ -158,9 +158,9 @@ impl PidState {
 
     fn check_continuity(&mut self, packet: Packet<'_>) {
         match self.continuity.check(packet) {
-            ContinuityVerdict::Continuous => {}
-            ContinuityVerdict::Duplicate => self.report.duplicates += 1,
-            ContinuityVerdict::Broken { missing } => {
+            Verdict::Continuous => {}
+            Verdict::Duplicate => self.report.duplicates += 1,
+            Verdict::Broken { missing } => {
                 self.report.continuity_errors += 1;
                 self.report.missing_packets += u64::from(missing);
             }
@@ -190,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::mpegts::sample::{Sample, packet, stream};
+    use crate::sample::{Sample, packet, stream};
 
     fn check(packets: &[Sample]) -> StreamReport {
         check_pieces(&stream(packets), usize::MAX)

@@ -1,4 +1,4 @@
-use crate::mpegts::{PACKET_LEN, Packet};
+use crate::{PACKET_LEN, Packet};
 
 /// Checks the continuity counter of one PID (ISO/IEC 13818-1 section 2.4.3.3).
 ///
@@ -6,13 +6,13 @@ use crate::mpegts::{PACKET_LEN, Packet};
 /// with one that has none. A packet may be sent twice in a row, the copy alike in all but its PCR.
 /// The sender may announce a break by the discontinuity indicator (section 2.4.3.5).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Continuity {
+pub(crate) struct Continuity {
     last: Option<Last>,
 }
 
 /// The judgement on a packet's continuity counter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum ContinuityVerdict {
+pub(crate) enum Verdict {
     /// It follows the one before, is the first, or breaks with announcement.
     Continuous,
     /// It is the permitted copy of the one before.
@@ -32,41 +32,30 @@ struct Last {
 
 impl Continuity {
     /// Judges the next packet of the PID.
-    pub(super) fn check(&mut self, packet: Packet<'_>) -> ContinuityVerdict {
+    pub(crate) fn check(&mut self, packet: Packet<'_>) -> Verdict {
         let counter = packet.continuity_counter();
         let Some(last) = &mut self.last else {
             self.last = Some(Last::new(packet));
-            return ContinuityVerdict::Continuous;
+            return Verdict::Continuous;
         };
         if packet.is_discontinuity() {
             *last = Last::new(packet);
-            return ContinuityVerdict::Continuous;
+            return Verdict::Continuous;
         }
         if !packet.has_payload() {
             let missing = steps(last.counter, counter);
             last.counter = counter;
-            return if missing == 0 {
-                ContinuityVerdict::Continuous
-            } else {
-                ContinuityVerdict::Broken { missing }
-            };
+            return if missing == 0 { Verdict::Continuous } else { Verdict::Broken { missing } };
         }
         if counter == last.counter && packet.repeats(&last.packet) {
-            let verdict = if last.was_repeated {
-                ContinuityVerdict::Broken { missing: 0 }
-            } else {
-                ContinuityVerdict::Duplicate
-            };
+            let verdict =
+                if last.was_repeated { Verdict::Broken { missing: 0 } } else { Verdict::Duplicate };
             last.was_repeated = true;
             return verdict;
         }
         let missing = steps(last.counter + 1, counter);
         *last = Last::new(packet);
-        if missing == 0 {
-            ContinuityVerdict::Continuous
-        } else {
-            ContinuityVerdict::Broken { missing }
-        }
+        if missing == 0 { Verdict::Continuous } else { Verdict::Broken { missing } }
     }
 }
 
@@ -83,11 +72,11 @@ fn steps(expected: u8, counter: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::ContinuityVerdict::{Broken, Continuous, Duplicate};
+    use super::Verdict::{Broken, Continuous, Duplicate};
     use super::*;
-    use crate::mpegts::sample::{Sample, packet};
+    use crate::sample::{Sample, packet};
 
-    fn check(packets: &[Sample]) -> Vec<ContinuityVerdict> {
+    fn check(packets: &[Sample]) -> Vec<Verdict> {
         let mut continuity = Continuity::default();
         packets.iter().map(|sample| continuity.check(Packet::new(&sample.bytes).unwrap())).collect()
     }

@@ -8,7 +8,7 @@
 //! A file in messages of seven packets, 1316 bytes, and when to send each:
 //!
 //! ```
-//! use punctual_metrics::mpegts::{Framer, PacingError, PcrPacer};
+//! use punctual_mpegts::{Framer, PacingError, PcrPacer};
 //! # use std::time::Duration;
 //! # fn send_at(_: Duration, _: &[u8]) {}
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/clip.ts");
@@ -41,6 +41,8 @@
 //! # assert_eq!(start.as_secs(), 12);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+#![forbid(unsafe_code)]
 
 mod checker;
 mod continuity;
