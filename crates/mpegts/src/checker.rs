@@ -1,9 +1,7 @@
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::continuity::{Continuity, Verdict};
-use crate::pcr::duration_of;
-use crate::{Framer, NULL_PID, Packet, Pcr};
+use crate::pid_check::{PidCheck, PidReport};
+use crate::{Framer, NULL_PID, Packet};
 
 /// Checks a transport stream: what was lost, repeated or damaged on its way, by its own counters
 /// and clocks.
@@ -43,7 +41,7 @@ impl Checker {
             sync_losses: self.framer.sync_losses(),
             skipped_bytes: self.framer.skipped_bytes(),
             removed_bytes: self.framer.removed_bytes(),
-            pids: self.tally.pids.iter().map(|(&pid, state)| (pid, state.report)).collect(),
+            pids: self.tally.pids.iter().map(|(&pid, check)| (pid, check.report())).collect(),
         }
     }
 
@@ -91,45 +89,13 @@ impl StreamReport {
     }
 }
 
-/// The totals that a [`Checker`] found in the packets of one PID.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct PidReport {
-    /// Packets.
-    pub packets: u64,
-    /// Packets whose continuity counter does not follow the one before, unless announced
-    /// (ISO/IEC 13818-1 section 2.4.3.3; ETSI TR 101 290 indicator 1.4).
-    pub continuity_errors: u64,
-    /// Packets missing by the counter: of a run of losses it shows the number modulo 16, so this is
-    /// the least that there can be; reordered packets make it larger.
-    pub missing_packets: u64,
-    /// Copies of the packet before, of which one is permitted.
-    pub duplicates: u64,
-    /// Packets with a scrambled payload.
-    pub scrambled: u64,
-    /// Program clock references.
-    pub pcrs: u64,
-    /// References that stand more than 100 ms after the one before, or before it, unannounced
-    /// (ETSI TR 101 290 indicator 2.3b). Lost packets make such a step, too.
-    pub pcr_discontinuities: u64,
-    /// The longest step forward from one reference to the next by their own time, announced breaks
-    /// aside; `None` with fewer than two. ISO/IEC 13818-1 section 2.7.2 permits 100 ms.
-    pub pcr_interval_max: Option<Duration>,
-}
-
 #[derive(Clone, Debug, Default)]
 struct Tally {
     packets: u64,
     null_packets: u64,
     transport_errors: u64,
     /// At most 8,191 PIDs can occur.
-    pids: BTreeMap<u16, PidState>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct PidState {
-    report: PidReport,
-    continuity: Continuity,
-    pcr: Option<Pcr>,
+    pids: BTreeMap<u16, PidCheck>,
 }
 
 impl Tally {
@@ -145,51 +111,14 @@ impl Tally {
     }
 }
 
-impl PidState {
-    fn count(&mut self, packet: Packet<'_>) {
-        self.report.packets += 1;
-        self.report.scrambled += u64::from(packet.is_scrambled());
-        // One with neither payload nor adaptation field is reserved: decoders discard it.
-        if packet.has_payload() || packet.has_adaptation_field() {
-            self.check_continuity(packet);
-            self.check_clock(packet);
-        }
-    }
-
-    fn check_continuity(&mut self, packet: Packet<'_>) {
-        match self.continuity.check(packet) {
-            Verdict::Continuous => {}
-            Verdict::Duplicate => self.report.duplicates += 1,
-            Verdict::Broken { missing } => {
-                self.report.continuity_errors += 1;
-                self.report.missing_packets += u64::from(missing);
-            }
-        }
-    }
-
-    fn check_clock(&mut self, packet: Packet<'_>) {
-        if packet.is_discontinuity() {
-            self.pcr = None;
-        }
-        let Some(pcr) = packet.pcr() else { return };
-        self.report.pcrs += 1;
-        let Some(earlier) = self.pcr.replace(pcr) else { return };
-        let step = pcr.ticks_since(earlier);
-        if step.is_none_or(|ticks| ticks > PCR_STEP_MAX) {
-            self.report.pcr_discontinuities += 1;
-        }
-        self.report.pcr_interval_max = self.report.pcr_interval_max.max(step.map(duration_of));
-    }
-}
-
-/// 100 ms.
-const PCR_STEP_MAX: u64 = Pcr::HZ / 10;
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Pcr;
     use crate::sample::{Sample, packet, stream};
 
     fn check(packets: &[Sample]) -> StreamReport {

@@ -3,6 +3,7 @@
 //! - [`Framer`] finds the packets in bytes that come in pieces of any size, and [`Layout`] tells
 //!   whether there are any.
 //! - [`Checker`] tells what happened to a stream on its way, from its own counters and clocks.
+//! - [`Inspector`] reads a stream as it passes: programs, formats, random access points, faults.
 //! - [`PcrPacer`] tells when to send each packet of a file, by the clock in the file.
 //!
 //! A file in messages of seven packets, 1316 bytes, and when to send each:
@@ -43,20 +44,40 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, expect(clippy::cast_possible_truncation, reason = "numbers in tests are small"))]
 
+mod access;
 mod checker;
+mod clock;
 mod continuity;
+mod format;
 mod framer;
+mod health;
+mod inspector;
+mod kind;
 mod layout;
 mod pacer;
 mod packet;
 mod pcr;
+mod pes_header;
+mod pid_check;
+mod psi;
 #[cfg(test)]
 mod sample;
+mod section;
+mod stream;
 
-pub use checker::{Checker, PidReport, StreamReport};
+pub use checker::{Checker, StreamReport};
+pub use clock::ClockReport;
+pub use format::{AudioFormat, VideoFormat};
 pub use framer::Framer;
+pub use health::{Fault, Health, Occurrences};
+pub use inspector::{Inspector, RandomAccess};
+pub use kind::StreamKind;
 pub use layout::Layout;
 pub use pacer::{PacingError, PcrPacer};
 pub use packet::{NULL_PID, NotAPacket, PACKET_LEN, Packet, SYNC_BYTE};
 pub use pcr::Pcr;
+pub use pes_header::PesHeader;
+pub use pid_check::PidReport;
+pub use psi::{ElementaryStream, Program};

@@ -83,6 +83,16 @@ impl<'a> Packet<'a> {
         Some(Pcr::from_ticks(base * 300 + extension))
     }
 
+    /// The payload: the bytes after the header and the adaptation field. Empty where there is none,
+    /// and where the adaptation field has an impossible length.
+    pub fn payload(self) -> &'a [u8] {
+        if !self.has_payload() {
+            return &[];
+        }
+        let field = if self.has_adaptation_field() { 1 + usize::from(self.0[4]) } else { 0 };
+        self.0.get(4 + field..).unwrap_or_default()
+    }
+
     /// Whether this packet repeats `original`: the same in all but its PCR (section 2.4.3.3).
     pub(crate) fn repeats(self, original: &[u8; PACKET_LEN]) -> bool {
         let clock = if self.pcr().is_some() { PCR_AT..PCR_AT + 6 } else { 0..0 };
@@ -138,6 +148,7 @@ mod tests {
         assert!(packet.has_adaptation_field() && packet.is_random_access());
         assert!(!packet.has_transport_error() && !packet.is_scrambled());
         assert!(!packet.is_discontinuity());
+        assert_eq!(packet.payload(), &bytes[12..]);
         assert_eq!(packet.pcr(), Some(Pcr::from_ticks(0x1_2345_6789 * 300 + 0x12A)));
     }
 
@@ -177,6 +188,7 @@ mod tests {
             let packet = Packet::new(&bytes).unwrap();
             prop_assert!(packet.pid() <= NULL_PID);
             prop_assert!(packet.pcr().is_none_or(|pcr| pcr.ticks() < Pcr::MODULUS));
+            prop_assert!(packet.payload().len() <= PACKET_LEN - 4);
             prop_assert!(packet.repeats(&bytes));
         }
     }
