@@ -4,6 +4,7 @@
 //!   whether there are any.
 //! - [`Checker`] tells what happened to a stream on its way, from its own counters and clocks.
 //! - [`Inspector`] reads a stream as it passes: programs, formats, random access points, faults.
+//! - [`Cut`] passes a stream on to a receiver that misses a part of it.
 //! - [`PcrPacer`] tells when to send each packet of a file, by the clock in the file.
 //!
 //! A file in messages of seven packets, 1316 bytes, and when to send each:
@@ -50,6 +51,7 @@ mod access;
 mod checker;
 mod clock;
 mod continuity;
+mod cut;
 mod format;
 mod framer;
 mod health;
@@ -69,6 +71,7 @@ mod stream;
 
 pub use checker::{Checker, StreamReport};
 pub use clock::ClockReport;
+pub use cut::Cut;
 pub use format::{AudioFormat, VideoFormat};
 pub use framer::Framer;
 pub use health::{Fault, Health, Occurrences};
