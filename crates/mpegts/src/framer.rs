@@ -69,6 +69,12 @@ impl Framer {
         Some(Packet::new(bytes).expect("the sync byte was checked"))
     }
 
+    /// Whether all bytes are used up, and the next one begins a packet of 188 bytes.
+    pub(crate) fn is_at_start_of_packet(&self) -> bool {
+        let is_plain = self.spacing == Some(PACKET_LEN);
+        self.is_locked && is_plain && self.rest().is_empty()
+    }
+
     /// Times that a packet did not follow where the one before ended.
     pub fn sync_losses(&self) -> u64 {
         self.sync_losses

@@ -3,6 +3,7 @@
 //! - [`Framer`] finds the packets in bytes that come in pieces of any size, and [`Layout`] tells
 //!   whether there are any.
 //! - [`Checker`] tells what happened to a stream on its way, from its own counters and clocks.
+//! - [`Aligner`] makes messages of whole packets from messages of any size.
 //! - [`Inspector`] reads a stream as it passes: programs, formats, random access points, faults.
 //! - [`Cut`] passes a stream on to a receiver that misses a part of it.
 //! - [`PcrPacer`] tells when to send each packet of a file, by the clock in the file.
@@ -48,6 +49,7 @@
 #![cfg_attr(test, expect(clippy::cast_possible_truncation, reason = "numbers in tests are small"))]
 
 mod access;
+mod aligner;
 mod checker;
 mod clock;
 mod continuity;
@@ -69,6 +71,7 @@ mod sample;
 mod section;
 mod stream;
 
+pub use aligner::Aligner;
 pub use checker::{Checker, StreamReport};
 pub use clock::ClockReport;
 pub use cut::Cut;
