@@ -82,6 +82,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agreed_time;
 mod chance;
 mod config;
 mod congestion;

@@ -76,7 +76,7 @@ const FLOORS: &[&[&str]] = &[
         "transmission",
         "wake_up",
     ],
-    &["pace", "probe_pairs", "report_times", "windowed_ratio"],
+    &["agreed_time", "pace", "probe_pairs", "report_times", "windowed_ratio"],
     &["filter", "measured_path"],
     &["factory", "policy"],
     &["config"],

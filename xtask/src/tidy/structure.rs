@@ -83,6 +83,23 @@ fn no_file_of_the_product_is_named_like_a_test() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+/// A latency may change on an established connection: a copy would keep its old value. So each part
+/// asks the `AgreedTime` that both halves and the group share.
+#[test]
+fn no_type_of_the_protocol_keeps_a_copy_of_a_latency() {
+    let mut problems = String::new();
+    for file in sources() {
+        let place = shown(&file);
+        let folders = ["connection", "group", "handshake"].map(|it| format!("proto/src/{it}/"));
+        if folders.iter().any(|folder| place.contains(folder)) {
+            for (line, field) in copied_latencies(&fs::read_to_string(&file).unwrap()) {
+                let _ = writeln!(problems, "{place}:{line}: {field} is no AgreedTime");
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{problems}");
+}
+
 /// The files of the crates, without those of their tests.
 pub(super) fn sources() -> Vec<std::path::PathBuf> {
     let mut found = files(&["rs"]);
@@ -115,6 +132,22 @@ fn structs(text: &str) -> Vec<(usize, &str, usize)> {
         found.push((start + 1, name, fields.count()));
     }
     found
+}
+
+/// The fields of structs and variants that are named after a latency and hold a time themselves.
+fn copied_latencies(text: &str) -> Vec<(usize, &str)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_copy = |at: &usize| {
+        let Some((name, kind)) = lines[*at].split_once(": ") else { return false };
+        let name = name.rsplit(' ').next().unwrap_or_default();
+        let is_time = ["Duration,", "i64,", "u64,", "Option<Duration>,"].contains(&kind);
+        let mut before = lines[..*at].iter().rev();
+        let outer = before.find(|it| !it.is_empty() && indent(it) < indent(lines[*at]));
+        let in_type = outer.is_some_and(|it| it.ends_with('{') && !it.contains("fn "));
+        (name.ends_with("latency") || name == "playout") && is_time && in_type
+    };
+    (0..lines.len()).filter(is_copy).map(|at| (at + 1, lines[at].trim())).collect()
 }
 
 /// The number of fields that the calls of a macro add to the struct at this line, if it lies in the
@@ -222,6 +255,15 @@ mod tests {
         let text = "pub(crate) struct Half<T> {\n    /// A: b.\n    a: T,\n    pub b2: u8,\n    \
                     pub(super) c: u8,\n}\nstruct Unit;\n";
         assert_eq!(structs(text), [(1, "Half", 3)]);
+    }
+
+    #[test]
+    fn a_copied_latency_is_a_field_and_no_parameter() {
+        let text = "pub struct Half {\n    latency: Duration,\n    kept: AgreedTime,\n}\n\
+                    enum Mode {\n    Timed {\n        /// Text.\n        peer_latency: i64,\n\
+                    \x20   },\n}\nfn new(\n    latency: Duration,\n) {\n}\n";
+        let found: Vec<_> = copied_latencies(text).into_iter().map(|it| it.0).collect();
+        assert_eq!(found, [2, 8]);
     }
 
     #[test]

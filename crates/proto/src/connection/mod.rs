@@ -48,6 +48,8 @@ use crate::encryption::KeyState;
 use crate::error::{CloseReason, ConfigError, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::group::{LinkAction, LinkStatus, LinkTerms};
+#[cfg(test)]
+use crate::handshake::Latency;
 use crate::handshake::caller::Caller;
 use crate::handshake::membership::Membership;
 use crate::handshake::rendezvous::Rendezvous;
@@ -672,6 +674,13 @@ impl Connection {
 
     const fn first_key_state(&self) -> KeyState {
         if self.config.passphrase().is_some() { KeyState::Securing } else { KeyState::Unsecured }
+    }
+
+    /// The latencies of an established connection, which a test changes.
+    #[cfg(test)]
+    pub(crate) fn latency(&self) -> Option<&Latency> {
+        let State::Established(live) = &self.state else { return None };
+        Some(live.latency())
     }
 
     /// A snapshot of the statistics at `now`.

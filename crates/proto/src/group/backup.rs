@@ -8,6 +8,7 @@ use punctual_wire::SeqNo;
 use super::history::History;
 use super::link::{Actions, Link, Links};
 use super::{GroupMessage, LinkAction, LinkId, LinkState, LinkStatus};
+use crate::agreed_time::AgreedTime;
 
 /// Added to the latency for the time in which a new active link must show that it is stable, as in
 /// libsrt.
@@ -35,7 +36,7 @@ const CREDIT: Duration = Duration::from_millis(10);
 pub(super) struct Backup {
     min_stability: Duration,
     /// The delay that the peer's receiver applies.
-    latency: Duration,
+    latency: AgreedTime,
     history: History,
     evaluated: Instant,
     switches: u64,
@@ -45,7 +46,7 @@ impl Backup {
     pub(super) fn new(min_stability: Duration) -> Self {
         Self {
             min_stability,
-            latency: Duration::ZERO,
+            latency: AgreedTime::default(),
             history: History::default(),
             evaluated: Instant::ORIGIN,
             switches: 0,
@@ -53,7 +54,7 @@ impl Backup {
     }
 
     /// The first link is established: the peer's receiver delays by `latency`.
-    pub(super) const fn start(&mut self, latency: Duration) {
+    pub(super) fn start(&mut self, latency: AgreedTime) {
         self.latency = latency;
     }
 
@@ -124,7 +125,7 @@ impl Backup {
             }
             transit = transit.max(status.rtt.smoothed);
         }
-        self.history.drop_before(now - (self.latency + transit));
+        self.history.drop_before(now - (self.latency.get() + transit));
     }
 
     fn judge(&self, now: Instant, link: &mut Link) {
@@ -201,15 +202,15 @@ impl Backup {
     }
 
     fn silent_at(&self, status: &LinkStatus) -> Option<Instant> {
-        status.silent_at(self.min_stability, self.latency)
+        status.silent_at(self.min_stability, self.latency.get())
     }
 
     fn activation(&self) -> Duration {
-        self.latency.max(self.min_stability) + ACTIVATION_MARGIN
+        self.latency.get().max(self.min_stability) + ACTIVATION_MARGIN
     }
 
     fn probation(&self) -> Duration {
-        self.latency.max(self.min_stability) * PROBATION_LATENCIES
+        self.latency.get().max(self.min_stability) * PROBATION_LATENCIES
     }
 }
 

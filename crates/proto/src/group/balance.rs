@@ -9,6 +9,7 @@ use punctual_wire::{MsgNo, SeqNo};
 use super::capacity::LinkCapacityEstimator;
 use super::link::{Actions, Link, LinkStatus, Links};
 use super::{GroupMessage, LinkAction, LinkId, LinkState, message_distance};
+use crate::agreed_time::AgreedTime;
 
 /// Added to the usual time to an ACK, before the message is also sent over another link.
 const ACK_MARGIN: Duration = Duration::from_millis(30);
@@ -30,7 +31,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 pub(super) struct Balance {
     min_stability: Duration,
     /// The delay that the peer's receiver applies.
-    latency: Duration,
+    latency: AgreedTime,
     /// The messages from number `first` on; `None` for messages that have arrived.
     open: VecDeque<Option<GroupMessage>>,
     first: MsgNo,
@@ -43,7 +44,7 @@ impl Balance {
     pub(super) fn new(min_stability: Duration) -> Self {
         Self {
             min_stability,
-            latency: Duration::ZERO,
+            latency: AgreedTime::default(),
             open: VecDeque::new(),
             first: MsgNo::FIRST,
             estimators: BTreeMap::new(),
@@ -53,7 +54,7 @@ impl Balance {
     }
 
     /// The first link is established: the peer's receiver delays by `latency`.
-    pub(super) const fn start(&mut self, latency: Duration) {
+    pub(super) fn start(&mut self, latency: AgreedTime) {
         self.latency = latency;
     }
 
@@ -155,8 +156,9 @@ impl Balance {
         let served = self.virtual_time();
         for (id, link) in links.iter_mut().filter(|(_, link)| link.state.is_up()) {
             let Some(status) = &link.status else { continue };
-            let silent =
-                status.silent_at(self.min_stability, self.latency).is_some_and(|at| at <= now);
+            let silent = status
+                .silent_at(self.min_stability, self.latency.get())
+                .is_some_and(|at| at <= now);
             let state = match link.state {
                 _ if silent => LinkState::Unstable,
                 LinkState::Unstable if status.last_response > link.since => {
@@ -181,7 +183,7 @@ impl Balance {
             let status = link.up_status()?;
             let silent = match link.state {
                 LinkState::Unstable => None,
-                _ => status.silent_at(self.min_stability, self.latency),
+                _ => status.silent_at(self.min_stability, self.latency.get()),
             };
             let timeout = self.ack_timeout(*id, links).unwrap_or(CHECK_INTERVAL);
             let overdue = self.estimators.get(id)?.waiting().map(|sent| {
@@ -222,7 +224,7 @@ impl Balance {
         let rtt = links.get(&id)?.up_status()?.rtt;
         let other = links.get(&best(links, Some(id))?)?.up_status()?.rtt;
         let usual = rtt.smoothed * 3 + rtt.variance * 4 + ACK_MARGIN;
-        let most = self.latency.saturating_sub(other.smoothed * 3 / 2 + REPEAT_MARGIN);
+        let most = self.latency.get().saturating_sub(other.smoothed * 3 / 2 + REPEAT_MARGIN);
         Some(usual.min(most).max(self.min_stability))
     }
 
@@ -271,7 +273,7 @@ impl Balance {
     /// Drops the messages that could not arrive in time.
     fn forget_late(&mut self, now: Instant, links: &Links) {
         let trips = links.values().filter_map(Link::up_status).map(|status| status.rtt.smoothed);
-        let limit = now - (self.latency + trips.max().unwrap_or_default());
+        let limit = now - (self.latency.get() + trips.max().unwrap_or_default());
         while let Some(front) = self.open.front_mut()
             && front.as_ref().is_none_or(|message| message.origin < limit)
         {
@@ -326,7 +328,7 @@ mod tests {
         let [far, near] = [LinkId(0), LinkId(1)];
         let mut links = Links::from([(far, unstable(300)), (near, unstable(30))]);
         let mut balance = Balance::new(Duration::from_millis(60));
-        balance.start(Duration::from_secs(1));
+        balance.start(AgreedTime::new(Duration::from_secs(1)));
         for id in [far, near] {
             balance.add(id, SeqNo::new(0), 44);
         }

@@ -8,6 +8,7 @@ use super::balance::Balance;
 use super::link::{
     Actions, GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Links,
 };
+use crate::agreed_time::AgreedTime;
 use crate::group_offer::GroupKind;
 
 /// The rule by which a group distributes its stream over its links, with the state of that rule.
@@ -36,7 +37,7 @@ impl Distribution {
     }
 
     /// The first link is established: the peer's receiver delays by `latency`.
-    pub(super) const fn start(&mut self, latency: Duration) {
+    pub(super) fn start(&mut self, latency: AgreedTime) {
         match self {
             Self::Broadcast => {}
             Self::Backup(backup) => backup.start(latency),

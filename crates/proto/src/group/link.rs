@@ -6,6 +6,7 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{MsgNo, SeqNo};
 
+use crate::agreed_time::AgreedTime;
 use crate::handshake::Negotiated;
 use crate::handshake::membership::GroupTimebase;
 use crate::handshake::terms::TimeBase;
@@ -83,8 +84,8 @@ pub struct LinkTerms {
     pub(crate) send_isn: SeqNo,
     pub(crate) receive_isn: SeqNo,
     pub(crate) base: TimeBase,
-    pub(crate) receive_latency: Duration,
-    pub(crate) peer_latency: Duration,
+    pub(crate) receive_latency: AgreedTime,
+    pub(crate) peer_latency: AgreedTime,
     pub(crate) max_payload: usize,
     /// Bytes of the headers of a packet on its path.
     pub(crate) packet_overhead: usize,
@@ -102,8 +103,8 @@ impl LinkTerms {
             send_isn: negotiated.fixed.send_isn,
             receive_isn: negotiated.fixed.receive_isn,
             base: negotiated.fixed.base,
-            receive_latency: negotiated.latency.receive,
-            peer_latency: negotiated.latency.peer,
+            receive_latency: negotiated.latency.receive.clone(),
+            peer_latency: negotiated.latency.peer.clone(),
             max_payload,
             packet_overhead,
         })

@@ -202,11 +202,11 @@ impl Group {
                     GroupKind::Balance => self.merger.start_at_message(self.first_msgno),
                     _ => self.merger.start_at(terms.receive_isn),
                 }
-                self.distribution.start(terms.peer_latency);
+                self.distribution.start(terms.peer_latency.clone());
                 self.timebase = Some(GroupTimebase {
                     base: terms.base,
                     receive_next: terms.receive_isn,
-                    receive_latency: terms.receive_latency,
+                    receive_latency: terms.receive_latency.clone(),
                     drift: 0,
                 });
             }
@@ -398,7 +398,7 @@ impl Group {
         let (receive_latency, drift) = self
             .timebase
             .as_ref()
-            .map_or_else(Default::default, |it| (it.receive_latency, it.drift));
+            .map_or_else(Default::default, |it| (it.receive_latency.get(), it.drift));
         Statistics {
             elapsed: now.saturating_since(self.start),
             packets_sent_unique: self.counts.sent,

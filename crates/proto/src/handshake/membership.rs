@@ -1,13 +1,12 @@
 //! Links of groups in handshakes: the values that a connection gets from its group instead of its
 //! own handshake.
 
-use std::time::Duration;
-
 use punctual_units::Instant;
 use punctual_wire::{GroupExtension, RejectReason, SeqNo};
 
 use super::Negotiated;
 use super::terms::{Blocks, TimeBase};
+use crate::agreed_time::AgreedTime;
 use crate::group_offer::{GroupKind, GroupOffer};
 
 /// The data that makes a connection a link of a group: see
@@ -31,7 +30,7 @@ pub struct GroupTimebase {
     pub(crate) base: TimeBase,
     /// The next sequence number to be delivered.
     pub(crate) receive_next: SeqNo,
-    pub(crate) receive_latency: Duration,
+    pub(crate) receive_latency: AgreedTime,
     /// The correction for the peer's clock, nanoseconds.
     pub(crate) drift: i64,
 }
@@ -88,7 +87,7 @@ impl Membership {
                 negotiated.fixed.receive_isn = timebase.receive_next;
             }
             negotiated.fixed.base = timebase.base;
-            negotiated.latency.receive = timebase.receive_latency;
+            negotiated.latency.receive = timebase.receive_latency.clone();
         }
     }
 }

@@ -21,6 +21,7 @@ use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 pub(crate) use self::repetition::REPEAT;
 use self::repetition::Repetition;
 use self::terms::FixedPart;
+use crate::agreed_time::AgreedTime;
 use crate::config::Config;
 use crate::crypt::Crypt;
 use crate::error::CloseReason;
@@ -69,12 +70,12 @@ pub(crate) enum NakStyle {
 }
 
 /// The latencies that both ends agreed on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Latency {
     /// The delay that this end's receiver applies.
-    pub(crate) receive: Duration,
+    pub(crate) receive: AgreedTime,
     /// The delay that the peer's receiver applies.
-    pub(crate) peer: Duration,
+    pub(crate) peer: AgreedTime,
     /// The larger of the two delays in the initiator's request; `None` at the initiator, and for
     /// files.
     pub(crate) caller: Option<Duration>,
@@ -108,7 +109,7 @@ pub(crate) struct Negotiated {
     pub(crate) tsbpd_receive: bool,
     /// The time from when a byte should arrive to its use, for a stream of bytes with a playout
     /// point.
-    pub(crate) playout: Option<Duration>,
+    pub(crate) playout: Option<AgreedTime>,
     /// How this end's receiver repeats its NAKs.
     pub(crate) nak_style: NakStyle,
     /// The packet filter, the same for both directions.
@@ -152,8 +153,8 @@ impl Negotiated {
         info.path_update = self.path_update;
         info.framing = self.framing;
         info.resumable = self.resumable;
-        info.receive_latency = self.latency.receive;
-        info.peer_latency = self.latency.peer;
+        info.receive_latency = self.latency.receive.get();
+        info.peer_latency = self.latency.peer.get();
         info.caller_latency = self.latency.caller;
         info.packet_filter = self.filter.map(|fec| fec.to_string()).unwrap_or_default();
     }

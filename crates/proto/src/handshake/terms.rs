@@ -13,6 +13,7 @@ use punctual_wire::{
 
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
 use super::{Latency, MAX_MSS, NakStyle, Negotiated, PeerFeatures};
+use crate::agreed_time::AgreedTime;
 use crate::chance::Chance;
 use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm};
 use crate::crypt::Crypt;
@@ -200,9 +201,10 @@ impl Offer {
         }
         check_congestion(answer.congestion.as_deref(), config)?;
         let latency = Latency {
-            receive: requested_latency(response.send_latency_ms)
-                .max(config.announced_receive_latency()),
-            peer: requested_latency(response.receive_latency_ms),
+            receive: AgreedTime::new(
+                requested_latency(response.send_latency_ms).max(config.announced_receive_latency()),
+            ),
+            peer: AgreedTime::new(requested_latency(response.receive_latency_ms)),
             caller: None,
         };
         let filter = match answer.filter.as_deref() {
@@ -344,12 +346,12 @@ impl Request {
         let timed = self.hs.flags.contains(HsFlags::TSBPD_SEND)
             || self.hs.flags.contains(HsFlags::TSBPD_RECEIVE);
         let latency = Latency {
-            receive: config
-                .announced_receive_latency()
-                .max(requested_latency(self.hs.send_latency_ms)),
-            peer: config
-                .announced_peer_latency()
-                .max(requested_latency(self.hs.receive_latency_ms)),
+            receive: AgreedTime::new(
+                config.announced_receive_latency().max(requested_latency(self.hs.send_latency_ms)),
+            ),
+            peer: AgreedTime::new(
+                config.announced_peer_latency().max(requested_latency(self.hs.receive_latency_ms)),
+            ),
             caller: (config.is_timed() && timed).then_some(requested),
         };
         let (answer, filter) = self.agree_on_filter(config)?;
@@ -376,8 +378,8 @@ impl Request {
             hs_rsp: Some(HsExtension {
                 version: SRT_VERSION,
                 flags,
-                receive_latency_ms: millis(latency.receive),
-                send_latency_ms: millis(latency.peer),
+                receive_latency_ms: millis(latency.receive.get()),
+                send_latency_ms: millis(latency.peer.get()),
             }),
             congestion: own_congestion(config),
             km_req: key_answer.km_req,
@@ -406,7 +408,7 @@ fn negotiated(
     let both_set = |flags| own.contains(flags) && peer.flags.contains(flags);
     let counted_arrivals = both_set(HsFlags::COUNTED_ARRIVALS);
     Negotiated {
-        playout: playout(config, latency, counted_arrivals),
+        playout: playout(config, &latency, counted_arrivals),
         latency,
         peer: PeerFeatures {
             version: peer.version,
@@ -434,12 +436,13 @@ fn negotiated(
 }
 
 /// The playout point of a stream of bytes: the later one of both ends, if the peer knows it.
-fn playout(config: &Config, latency: Latency, peer_knows: bool) -> Option<Duration> {
+fn playout(config: &Config, latency: &Latency, peer_knows: bool) -> Option<AgreedTime> {
     if config.transmission() != Transmission::Stream {
         return None;
     }
-    let agreed = if peer_knows { latency.receive.max(latency.peer) } else { config.playout() };
-    (!agreed.is_zero()).then_some(agreed)
+    let agreed =
+        if peer_knows { latency.receive.get().max(latency.peer.get()) } else { config.playout() };
+    (!agreed.is_zero()).then(|| AgreedTime::new(agreed))
 }
 
 /// How this end repeats its NAKs: by a timer for each packet if either end wants it, with copies if

@@ -51,7 +51,7 @@ impl LinkSide<'_> {
                 Ok(())
             }
             LinkAction::Align(timebase) => {
-                self.0.negotiated.latency.receive = timebase.receive_latency;
+                self.0.negotiated.latency.receive = timebase.receive_latency.clone();
                 self.0.receiver.align(&timebase);
                 Ok(())
             }

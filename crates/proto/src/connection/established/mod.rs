@@ -36,6 +36,8 @@ use crate::crypt;
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::ConnectionInfo;
 use crate::group::{LinkStatus, LinkTerms};
+#[cfg(test)]
+use crate::handshake::Latency;
 use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
@@ -497,7 +499,7 @@ impl Established {
     /// Takes the next step of a connection whose end has begun.
     fn advance_closing(&mut self, now: Instant, signals: &mut ConnectionSignals) {
         let is_flushed = self.sender.is_empty();
-        let transit = self.negotiated.latency.peer + self.rtt.estimate().smoothed;
+        let transit = self.negotiated.latency.peer.get() + self.rtt.estimate().smoothed;
         match self.lifetime.closing(now, is_flushed, transit) {
             Closing::None => {}
             Closing::PeerLeft => self.end(CloseReason::Peer, signals),
@@ -566,6 +568,12 @@ impl Established {
 
     // Getters.
 
+    /// The latencies, which a test changes.
+    #[cfg(test)]
+    pub(super) const fn latency(&self) -> &Latency {
+        &self.negotiated.latency
+    }
+
     pub(super) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config) {
         self.negotiated.fill_info(info);
         info.connected = true;
@@ -581,7 +589,7 @@ impl Established {
         self.sender.fill_statistics(now, mss, statistics);
         self.receiver.fill_statistics(mss, statistics);
         statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored());
-        statistics.peer_latency = self.negotiated.latency.peer;
+        statistics.peer_latency = self.negotiated.latency.peer.get();
         statistics.key_refreshes = self.keys.refreshes();
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;

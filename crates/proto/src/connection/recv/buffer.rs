@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     fn stored(tag: u32) -> Stored {
-        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), Duration::ZERO);
+        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0));
         Stored {
             payload: Bytes::copy_from_slice(&tag.to_be_bytes()),
             time: tsbpd.peer_time(Instant::ORIGIN, Timestamp::from_micros(tag)),

@@ -3,10 +3,12 @@
 use std::mem;
 
 use bytes::Bytes;
+use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::buffer::Stored;
-use super::tsbpd::{PeerTime, Tsbpd};
+use super::timing::Timing;
+use super::tsbpd::PeerTime;
 use crate::event::Message;
 
 /// The messages that a link received for a balancing group.
@@ -23,14 +25,21 @@ pub(super) struct GroupBypass {
 
 impl GroupBypass {
     /// Takes the message out of a packet that will be stored.
-    pub(super) fn divert(&mut self, seq: SeqNo, stored: &mut Stored, tsbpd: &Tsbpd) -> Message {
+    pub(super) fn divert(
+        &mut self,
+        now: Instant,
+        seq: SeqNo,
+        stored: &mut Stored,
+        timing: &Timing,
+    ) -> Message {
         let time = stored.time;
         self.newest = self.newest.max(time);
         stored.time = self.newest;
+        let (origin, due) = timing.origin_and_due(now, time);
         Message {
             payload: mem::replace(&mut stored.payload, Bytes::new()),
-            origin: tsbpd.origin(time),
-            due: tsbpd.due(time),
+            origin,
+            due,
             seq,
             msgno: stored.place.msgno(),
             lost_before: 0,
@@ -54,25 +63,26 @@ impl GroupBypass {
 
 #[cfg(test)]
 mod tests {
-    use punctual_units::Instant;
     use punctual_wire::{MsgNo, Timestamp};
     use std::time::Duration;
 
     use super::super::buffer::MessagePart;
+    use super::super::tsbpd::Tsbpd;
     use super::*;
 
     #[test]
     fn an_overtaken_message_keeps_its_time_and_its_place_gets_the_newest() {
         let at = Instant::from_millis;
-        let tsbpd = Tsbpd::new(at(0), Timestamp::from_micros(0), Duration::from_millis(120));
+        let tsbpd = Tsbpd::new(at(0), Timestamp::from_micros(0));
+        let timing = Timing::of(tsbpd, Duration::from_millis(120));
         let mut bypass = GroupBypass::default();
         for (seq, millis, due) in [(2, 20, 140), (1, 10, 130)] {
             let time = tsbpd.peer_time(at(30), Timestamp::from_micros(millis * 1_000));
             let payload = Bytes::from_static(b"payload");
             let mut stored = Stored { payload, time, place: MessagePart::of_live(MsgNo::FIRST) };
-            let message = bypass.divert(SeqNo::new(seq), &mut stored, &tsbpd);
+            let message = bypass.divert(at(30), SeqNo::new(seq), &mut stored, &timing);
             assert_eq!((message.due, message.payload.len()), (at(due), 7));
-            assert_eq!((tsbpd.due(stored.time), stored.payload.len()), (at(140), 0));
+            assert_eq!((timing.due(stored.time), stored.payload.len()), (Some(at(140)), 0));
             bypass.keep(message);
         }
         let taken: Vec<_> = bypass.take().iter().map(|message| message.seq).collect();

@@ -328,7 +328,7 @@ mod tests {
     const CONFIRMATION: Duration = Duration::from_millis(20);
 
     fn packet(seq: u32, ms: u32, retransmitted: bool) -> Arrived {
-        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), Duration::ZERO);
+        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0));
         let time = tsbpd.peer_time(MS(100), Timestamp::from_micros(ms * 1_000));
         let stored =
             Stored { payload: Bytes::new(), time, place: MessagePart::of_live(MsgNo::FIRST) };

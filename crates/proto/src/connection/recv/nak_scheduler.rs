@@ -432,13 +432,13 @@ mod tests {
     /// A buffer to which packets 0 and 4 came at 100 ms, with a latency of 120 ms.
     fn gap_of_three() -> (ReceiveBuffer, Timing) {
         let mut buffer = ReceiveBuffer::new(seq(0), 100);
-        let tsbpd = Tsbpd::new(MS(0), Timestamp::from_micros(0), Duration::from_millis(120));
+        let tsbpd = Tsbpd::new(MS(0), Timestamp::from_micros(0));
         for i in [0, 4] {
             let time = tsbpd.peer_time(MS(100), Timestamp::from_micros(100_000));
             let place = MessagePart::of_live(MsgNo::FIRST);
             buffer.insert(seq(i), Stored { payload: Bytes::new(), time, place });
         }
-        (buffer, Timing::of(tsbpd))
+        (buffer, Timing::of(tsbpd, Duration::from_millis(120)))
     }
 
     fn ranges(list: Option<LossListBuilder>) -> Vec<(SeqNo, SeqNo)> {

@@ -73,11 +73,11 @@ mod tests {
 
     impl Stream {
         fn new() -> Self {
-            let tsbpd = Tsbpd::new(AT(1_000), Timestamp::default(), Duration::from_millis(100));
+            let tsbpd = Tsbpd::new(AT(1_000), Timestamp::default());
             Self {
                 check: PlayoutCheck::default(),
                 buffer: ReceiveBuffer::new(SeqNo::new(0), 100),
-                timing: Timing::of_playout(tsbpd),
+                timing: Timing::of_playout(tsbpd, Duration::from_millis(100)),
             }
         }
 

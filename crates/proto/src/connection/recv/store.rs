@@ -37,7 +37,7 @@ impl ReceiveStore {
             delivery: Delivery::new(config, negotiated, path),
             buffer: ReceiveBuffer::new(negotiated.fixed.receive_isn, config.receive_window()),
             timing: Timing::new(config, negotiated),
-            playout: negotiated.playout.map(|_| PlayoutCheck::default()),
+            playout: negotiated.playout.is_some().then(PlayoutCheck::default),
         }
     }
 
@@ -314,7 +314,7 @@ impl ReceiveStore {
     #[inline(always)]
     pub(super) fn insert(&mut self, now: Instant, seq: SeqNo, mut stored: Stored) -> Insert {
         let diverted = match (self.delivery.bypass_mut(), self.timing.tsbpd()) {
-            (Some(bypass), Some(tsbpd)) => Some(bypass.divert(seq, &mut stored, tsbpd)),
+            (Some(bypass), Some(_)) => Some(bypass.divert(now, seq, &mut stored, &self.timing)),
             _ => None,
         };
         let readable_to = self.playout.as_ref().map(|_| self.buffer.acknowledged());
@@ -363,11 +363,11 @@ mod tests {
 
     /// A live store with a latency of 100 ms, for a stream from 1 s on.
     fn store() -> ReceiveStore {
-        let tsbpd = Tsbpd::new(AT(1_000), Timestamp::default(), Duration::from_millis(100));
+        let tsbpd = Tsbpd::new(AT(1_000), Timestamp::default());
         ReceiveStore {
             delivery: Delivery::Live,
             buffer: ReceiveBuffer::new(SeqNo::new(1), 100),
-            timing: Timing::of(tsbpd),
+            timing: Timing::of(tsbpd, Duration::from_millis(100)),
             playout: None,
         }
     }

@@ -8,6 +8,7 @@ use punctual_wire::Timestamp;
 use super::drift::DriftTracer;
 use super::earliness::Earliness;
 use super::tsbpd::{PeerTime, Tsbpd};
+use crate::agreed_time::AgreedTime;
 use crate::config::Config;
 use crate::handshake::Negotiated;
 use crate::handshake::membership::GroupTimebase;
@@ -21,6 +22,8 @@ use crate::statistics::Statistics;
 #[derive(Debug)]
 pub(super) struct Timing {
     tsbpd: Option<Tsbpd>,
+    /// The time from the origin of a message to its due time.
+    latency: AgreedTime,
     delivery: DeliveryTime,
     drift: Option<DriftTracer>,
     /// Whether the tracer gets samples. It keeps its state while the application has turned it off.
@@ -50,11 +53,11 @@ enum DeliveryTime {
 impl Timing {
     pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let base = negotiated.fixed.base;
-        let latency = negotiated.playout.unwrap_or(negotiated.latency.receive);
         let has_playout = negotiated.playout.is_some();
         let is_timed = negotiated.tsbpd_receive || has_playout;
         Self {
-            tsbpd: is_timed.then(|| Tsbpd::new(base.arrival, base.timestamp, latency)),
+            tsbpd: is_timed.then(|| Tsbpd::new(base.arrival, base.timestamp)),
+            latency: negotiated.playout.as_ref().unwrap_or(&negotiated.latency.receive).clone(),
             delivery: match has_playout {
                 true => DeliveryTime::Playout,
                 false => DeliveryTime::WhenDue { too_late_drop: config.too_late_drop() },
@@ -70,9 +73,10 @@ impl Timing {
     }
 
     #[cfg(test)]
-    pub(super) fn of(tsbpd: Tsbpd) -> Self {
+    pub(super) fn of(tsbpd: Tsbpd, latency: Duration) -> Self {
         Self {
             tsbpd: Some(tsbpd),
+            latency: AgreedTime::new(latency),
             delivery: DeliveryTime::WhenDue { too_late_drop: true },
             drift: Some(DriftTracer::new()),
             drift_is_followed: true,
@@ -85,8 +89,8 @@ impl Timing {
     }
 
     #[cfg(test)]
-    pub(super) fn of_playout(tsbpd: Tsbpd) -> Self {
-        Self { delivery: DeliveryTime::Playout, ..Self::of(tsbpd) }
+    pub(super) fn of_playout(tsbpd: Tsbpd, playout: Duration) -> Self {
+        Self { delivery: DeliveryTime::Playout, ..Self::of(tsbpd, playout) }
     }
 
     pub(super) const fn tsbpd(&self) -> Option<&Tsbpd> {
@@ -95,7 +99,7 @@ impl Timing {
 
     /// The latency; `None` if messages have no timestamps.
     pub(super) fn latency(&self) -> Option<Duration> {
-        self.tsbpd.as_ref().map(Tsbpd::latency)
+        self.tsbpd.as_ref().map(|_| self.latency.get())
     }
 
     /// Whether missing packets are dropped when the packet after them is due (TLPKTDROP).
@@ -108,7 +112,7 @@ impl Timing {
     #[inline(always)]
     pub(super) fn due(&self, time: PeerTime) -> Option<Instant> {
         let is_live = self.delivery != DeliveryTime::Playout;
-        self.tsbpd.as_ref().filter(|_| is_live).map(|tsbpd| tsbpd.due(time))
+        self.tsbpd.as_ref().filter(|_| is_live).map(|tsbpd| tsbpd.due(time, &self.latency))
     }
 
     /// Whether it shows a forgery that a packet of `time` was passed: it is not due yet, and so no
@@ -121,13 +125,16 @@ impl Timing {
     /// The instant at which packets that are missing before a message of `time` are dropped; `None`
     /// for never.
     pub(super) fn give_up_at(&self, time: PeerTime) -> Option<Instant> {
-        self.tsbpd.as_ref().filter(|_| self.drops_too_late()).map(|tsbpd| tsbpd.due(time))
+        self.tsbpd
+            .as_ref()
+            .filter(|_| self.drops_too_late())
+            .map(|tsbpd| tsbpd.due(time, &self.latency))
     }
 
     /// The playout point of a packet of `time`, in a stream that has one.
     pub(super) fn playout_point(&self, time: PeerTime) -> Option<Instant> {
         let has_playout = self.delivery == DeliveryTime::Playout;
-        self.tsbpd.as_ref().filter(|_| has_playout).map(|tsbpd| tsbpd.due(time))
+        self.tsbpd.as_ref().filter(|_| has_playout).map(|tsbpd| tsbpd.due(time, &self.latency))
     }
 
     /// The instant by which packets that are missing before a message of `time` are needed: they
@@ -138,7 +145,9 @@ impl Timing {
 
     /// The origin of a message of `time` on this end's clock, and its due time.
     pub(super) fn origin_and_due(&self, now: Instant, time: PeerTime) -> (Instant, Instant) {
-        self.tsbpd.as_ref().map_or((now, now), |tsbpd| (tsbpd.origin(time), tsbpd.due(time)))
+        self.tsbpd
+            .as_ref()
+            .map_or((now, now), |tsbpd| (tsbpd.origin(time), tsbpd.due(time, &self.latency)))
     }
 
     /// The time since a message of `time` was due.
@@ -164,7 +173,7 @@ impl Timing {
         if let Some(tsbpd) = &self.tsbpd {
             let transit = tsbpd.transit(now, time);
             self.transit_micros = transit / 1_000;
-            self.data_earliness.note(transit, || tsbpd.latency());
+            self.data_earliness.note(transit, || self.latency.get());
         }
     }
 
@@ -188,11 +197,11 @@ impl Timing {
         let lateness = tsbpd.lateness(now, timestamp);
         let early = tsbpd.drift().saturating_sub(lateness);
         if early > nanos(self.control_earliness.limit()) {
-            if !self.control_earliness.believes(early.unsigned_abs(), tsbpd.latency()) {
+            if !self.control_earliness.believes(early.unsigned_abs(), self.latency.get()) {
                 return;
             }
         } else {
-            self.control_earliness.note(-early, || tsbpd.latency());
+            self.control_earliness.note(-early, || self.latency.get());
         }
         if let Some(tracer) = self.drift.as_mut().filter(|_| self.drift_is_followed)
             && let Some(drift) = tracer.sample(now, lateness, rtt)
@@ -232,16 +241,17 @@ impl Timing {
     pub(super) fn align(&mut self, timebase: &GroupTimebase) {
         let Some(old) = self.tsbpd else { return };
         let base = timebase.base;
-        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp, timebase.receive_latency);
+        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp);
         tsbpd.set_drift(timebase.drift);
         // Both bases count the same clock of the peer, but perhaps from different wraps of it.
         tsbpd.count_as(&old);
         self.tsbpd = Some(tsbpd);
+        self.latency = timebase.receive_latency.clone();
     }
 
-    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
+    pub(super) fn fill_statistics(&self, statistics: &mut Statistics) {
         if let Some(tsbpd) = &self.tsbpd {
-            statistics.receive_latency = tsbpd.latency();
+            statistics.receive_latency = self.latency.get();
             statistics.drift_micros = tsbpd.drift() / 1_000;
         }
         statistics.transit_micros = self.transit_micros;
@@ -253,7 +263,7 @@ impl Timing {
     fn judge_early(&mut self, now: Instant, time: PeerTime) -> PeerTime {
         let Some(tsbpd) = &self.tsbpd else { return time };
         let early = tsbpd.transit(now, time).unsigned_abs();
-        if self.data_earliness.believes(early, tsbpd.latency()) {
+        if self.data_earliness.believes(early, self.latency.get()) {
             return time;
         }
         if Earliness::is_possible(Duration::from_nanos(early)) {
@@ -276,7 +286,7 @@ mod tests {
 
     /// The peer's clock shows 0 when this end's shows 1 s.
     fn timing() -> Timing {
-        Timing::of(Tsbpd::new(MS(1_000), Timestamp::from_micros(0), LATENCY))
+        Timing::of(Tsbpd::new(MS(1_000), Timestamp::from_micros(0)), LATENCY)
     }
 
     const fn sent_at(millis: u32) -> Timestamp {

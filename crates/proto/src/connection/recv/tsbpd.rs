@@ -1,9 +1,10 @@
-use std::time::Duration;
-
 use punctual_units::Instant;
 use punctual_wire::Timestamp;
 
-/// Timestamp-based packet delivery: when a message is due on this end's clock (draft section 4.5).
+use crate::agreed_time::AgreedTime;
+
+/// The time base of timestamp-based packet delivery (draft section 4.5): the peer's clock on this
+/// end's clock.
 ///
 /// A message is due at base + timestamp + latency + drift. The base is the instant here that
 /// corresponds to timestamp 0 there, less the network's delay: the arrival time of the handshake
@@ -12,8 +13,6 @@ use punctual_wire::Timestamp;
 pub(crate) struct Tsbpd {
     /// Nanoseconds on this end's clock; negative if the peer started before the clock's origin.
     base: i64,
-    /// Nanoseconds.
-    latency: i64,
     drift: i64,
 }
 
@@ -26,10 +25,9 @@ pub(crate) struct PeerTime(i64);
 
 impl Tsbpd {
     /// The time base that a packet with this timestamp sets, which arrived at `arrival`.
-    pub(crate) fn new(arrival: Instant, timestamp: Timestamp, latency: Duration) -> Self {
+    pub(crate) fn new(arrival: Instant, timestamp: Timestamp) -> Self {
         let base = signed(arrival.as_nanos()) - i64::from(timestamp.as_micros()) * 1_000;
-        let latency = i64::try_from(latency.as_nanos()).unwrap_or(i64::MAX);
-        Self { base, latency, drift: 0 }
+        Self { base, drift: 0 }
     }
 
     /// Counts the wraps of the peer's clock as `other` does, a time base of the same clock, so that
@@ -37,10 +35,6 @@ impl Tsbpd {
     pub(crate) fn count_as(&mut self, other: &Self) {
         let apart = self.base.saturating_sub(other.base);
         self.base -= (apart + WRAP / 2).div_euclid(WRAP) * WRAP;
-    }
-
-    pub(crate) const fn latency(&self) -> Duration {
-        Duration::from_nanos(self.latency.unsigned_abs())
     }
 
     /// The correction for the peer's clock, nanoseconds.
@@ -74,9 +68,10 @@ impl Tsbpd {
         (signed(now.as_nanos()) - self.base - self.drift) / 1_000
     }
 
-    /// The instant at which a message of `time` is due.
-    pub(crate) fn due(&self, time: PeerTime) -> Instant {
-        instant(self.origin_nanos(time).saturating_add(self.latency))
+    /// The instant at which a message of `time` is due, with this latency.
+    #[inline(always)]
+    pub(crate) fn due(&self, time: PeerTime, latency: &AgreedTime) -> Instant {
+        instant(self.origin_nanos(time).saturating_add(signed(latency.nanos())))
     }
 
     /// The origin of a message of `time` on this end's clock, plus the network delay of the packet
@@ -114,30 +109,36 @@ fn signed(nanos: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const LATENCY: Duration = Duration::from_millis(120);
+
+    fn due(tsbpd: &Tsbpd, time: PeerTime) -> Instant {
+        tsbpd.due(time, &AgreedTime::new(LATENCY))
+    }
 
     #[test]
     fn due_is_origin_plus_latency_across_the_wrap() {
         let start = Instant::from_micros(1_000);
         // The peer's clock wraps 500 µs after the base was taken.
-        let tsbpd = Tsbpd::new(start, Timestamp::from_micros(u32::MAX - 499), LATENCY);
+        let tsbpd = Tsbpd::new(start, Timestamp::from_micros(u32::MAX - 499));
         let before = tsbpd.peer_time(start, Timestamp::from_micros(u32::MAX - 399));
-        assert_eq!(tsbpd.due(before), start + Duration::from_micros(100) + LATENCY);
+        assert_eq!(due(&tsbpd, before), start + Duration::from_micros(100) + LATENCY);
         let after = tsbpd.peer_time(start, Timestamp::from_micros(100));
-        assert_eq!(tsbpd.due(after), start + Duration::from_micros(600) + LATENCY);
+        assert_eq!(due(&tsbpd, after), start + Duration::from_micros(600) + LATENCY);
         assert!(before < after);
     }
 
     #[test]
     fn hours_later_the_wraps_are_known_from_the_clock() {
-        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), LATENCY);
+        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0));
         let now = Instant::ORIGIN + Duration::from_secs(5 * 3_600);
         #[expect(clippy::cast_possible_truncation, reason = "as on the wire")]
         let stamp = Timestamp::from_micros((now.as_micros() - 30_000) as u32);
         assert_eq!(
-            tsbpd.due(tsbpd.peer_time(now, stamp)),
+            due(&tsbpd, tsbpd.peer_time(now, stamp)),
             now - Duration::from_millis(30) + LATENCY
         );
         assert_eq!(tsbpd.lateness(now, stamp), 30_000_000);
@@ -145,10 +146,10 @@ mod tests {
 
     #[test]
     fn drift_moves_what_is_due() {
-        let mut tsbpd = Tsbpd::new(Instant::from_millis(9), Timestamp::from_micros(0), LATENCY);
+        let mut tsbpd = Tsbpd::new(Instant::from_millis(9), Timestamp::from_micros(0));
         let time = tsbpd.peer_time(Instant::from_millis(10), Timestamp::from_micros(1_000));
-        let due = tsbpd.due(time);
+        let before = due(&tsbpd, time);
         tsbpd.set_drift(-250_000);
-        assert_eq!(tsbpd.due(time), due - Duration::from_micros(250));
+        assert_eq!(due(&tsbpd, time), before - Duration::from_micros(250));
     }
 }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
+use crate::agreed_time::AgreedTime;
 use crate::config::{Config, MaxBandwidth, RetransmitBandwidth};
 use crate::handshake::Negotiated;
 
@@ -28,7 +29,7 @@ pub(crate) struct RetransmitBudget {
 enum BudgetLimit {
     /// Automatic, by the input's rate. The burst after an outage as long as the latency is allowed.
     Auto {
-        latency: Duration,
+        latency: AgreedTime,
     },
     Rate(Bitrate),
 }
@@ -48,7 +49,7 @@ impl RetransmitBudget {
         Self::new(
             config.max_retransmit_bandwidth(),
             negotiated.peer.too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
-            negotiated.latency.peer,
+            &negotiated.latency.peer,
         )
     }
 
@@ -58,10 +59,10 @@ impl RetransmitBudget {
     pub(crate) fn new(
         option: RetransmitBandwidth,
         applies: bool,
-        latency: Duration,
+        latency: &AgreedTime,
     ) -> Option<Self> {
         let limit = match option {
-            RetransmitBandwidth::Auto if applies => BudgetLimit::Auto { latency },
+            RetransmitBandwidth::Auto if applies => BudgetLimit::Auto { latency: latency.clone() },
             RetransmitBandwidth::Auto | RetransmitBandwidth::Unlimited => return None,
             RetransmitBandwidth::Absolute(rate) => BudgetLimit::Rate(rate),
         };
@@ -84,7 +85,8 @@ impl RetransmitBudget {
     /// Whether a packet of this origin would arrive too late to be played. A budget makes losses
     /// wait, and must not be spent on losses that have waited too long.
     pub(crate) fn is_wasted_on(&self, now: Instant, origin: Instant) -> bool {
-        matches!(self.limit, BudgetLimit::Auto { latency } if now > origin + latency + MARGIN)
+        let BudgetLimit::Auto { latency } = &self.limit else { return false };
+        now > latency.after(origin) + MARGIN
     }
 
     /// A retransmission of this number of bytes was sent at `now`.
@@ -100,15 +102,15 @@ impl RetransmitBudget {
 
     /// The rate, and the longest time for which it is saved up; `None` for no limit.
     fn allowance(&self, rates: Rates) -> Option<(Bitrate, Duration)> {
-        let latency = match self.limit {
-            BudgetLimit::Rate(rate) => return Some((rate, BURST)),
+        let latency = match &self.limit {
+            BudgetLimit::Rate(rate) => return Some((*rate, BURST)),
             BudgetLimit::Auto { latency } => latency,
         };
         let input = rates.input?.as_bits_per_sec();
         let above = rates.limit.as_bits_per_sec().saturating_sub(input);
         let rate = above.min(input / MOST).max(input / LEAST).max(1);
         // A latency's worth of input, at the rate.
-        let burst = latency.mul_f64((input as f64 / rate as f64).min(LEAST as f64));
+        let burst = latency.get().mul_f64((input as f64 / rate as f64).min(LEAST as f64));
         Some((Bitrate::from_bits_per_sec(rate), burst))
     }
 }
@@ -119,6 +121,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
+    const ORIGIN: Instant = Instant::from_millis(1_000);
     const NO_INPUT: Rates = Rates { input: None, limit: Bitrate::ZERO };
 
     fn mbps(input: u64, limit: u64) -> Rates {
@@ -126,7 +129,8 @@ mod tests {
     }
 
     fn automatic(latency: Duration) -> RetransmitBudget {
-        RetransmitBudget::new(RetransmitBandwidth::Auto, true, latency).expect("a limit is known")
+        RetransmitBudget::new(RetransmitBandwidth::Auto, true, &AgreedTime::new(latency))
+            .expect("a limit is known")
     }
 
     /// Bytes that go out in this time, in pieces of 1000.
@@ -144,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_second_of_retransmissions_stays_within_a_given_rate() {
-        let rate = |rate| RetransmitBudget::new(rate, false, MS(120));
+        let rate = |rate| RetransmitBudget::new(rate, false, &AgreedTime::new(MS(120)));
         let given = RetransmitBandwidth::Absolute(Bitrate::from_bytes_per_sec(100_000));
         let bytes = spent(&mut rate(given).expect("a limit"), 1_000, 2_000, NO_INPUT);
         assert!((100_000..=111_000).contains(&bytes), "{bytes}");
@@ -175,5 +179,16 @@ mod tests {
         let mut budget = automatic(MS(200));
         let long = spent(&mut budget, 100_000, 110_000, mbps(8, 100));
         assert!((5_200_000..=5_202_000).contains(&long), "200 ms, and half of ten seconds: {long}");
+    }
+
+    #[test]
+    fn a_latency_that_changes_moves_the_age_of_wasted_retransmissions() {
+        let latency = AgreedTime::new(MS(120));
+        let budget = RetransmitBudget::new(RetransmitBandwidth::Auto, true, &latency);
+        let budget = budget.expect("a limit is known");
+        let is_wasted = |age: u64| budget.is_wasted_on(Instant::from_millis(1_000 + age), ORIGIN);
+        assert!(!is_wasted(140) && is_wasted(141));
+        latency.set(MS(300));
+        assert!(!is_wasted(320) && is_wasted(321));
     }
 }

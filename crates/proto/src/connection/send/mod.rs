@@ -555,7 +555,7 @@ impl SendHalf {
         let situation = Situation {
             rtt,
             newest_rtt: self.path.newest_rtt().unwrap_or(rtt.smoothed),
-            mode: self.mode,
+            mode: &self.mode,
             timer: &self.timer,
             originals: self.counts.originals(),
             overhead: self.counts.overhead(),

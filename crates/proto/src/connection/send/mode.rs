@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::agreed_time::AgreedTime;
 use crate::config::Config;
 use crate::filter::Arq;
 use crate::handshake::Negotiated;
@@ -12,7 +13,7 @@ const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
 const DROP_MARGIN: Duration = Duration::from_millis(20);
 
 /// How a connection sends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct SendMode {
     pub(super) delivery: PeerDelivery,
     pub(super) recovery: LossRecovery,
@@ -20,21 +21,22 @@ pub(super) struct SendMode {
 
 /// Which packets the sender may drop before they are acknowledged. A message with a time to live is
 /// dropped after it in every mode.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 pub(super) enum PeerDelivery {
     /// The peer drops packets that are too late (TLPKTDROP, draft section 4.6).
     TooLateDrop {
         /// The peer's latency: it is too late to send a packet that is older.
-        latency: Duration,
-        /// The age at which this end drops a message; `None` if it never does.
-        drop_age: Option<Duration>,
+        latency: AgreedTime,
+        /// The time beyond the latency after which this end drops a message; `None` if it never
+        /// does.
+        drop_delay: Option<Duration>,
     },
     /// Live, and the peer waits for every packet.
     InOrder,
     /// A file or a stream of bytes: packets leave the send buffer only when they have arrived.
     Reliable {
         /// The age at which the receiver uses a byte; `None` without a playout point.
-        playout: Option<Duration>,
+        playout: Option<AgreedTime>,
     },
 }
 
@@ -56,12 +58,11 @@ pub(super) enum LossRecovery {
 impl SendMode {
     pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let is_file = config.transmission() != Transmission::Live;
-        let latency = negotiated.latency.peer;
         let delivery = if negotiated.peer.too_late_drop {
-            let age = |delay| (latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
-            PeerDelivery::TooLateDrop { latency, drop_age: config.send_drop_delay().map(age) }
+            let latency = negotiated.latency.peer.clone();
+            PeerDelivery::TooLateDrop { latency, drop_delay: config.send_drop_delay() }
         } else if is_file {
-            PeerDelivery::Reliable { playout: negotiated.playout }
+            PeerDelivery::Reliable { playout: negotiated.playout.clone() }
         } else {
             PeerDelivery::InOrder
         };
@@ -80,38 +81,41 @@ impl SendMode {
 
 impl PeerDelivery {
     /// Whether originals are sent before retransmissions: the peer drops late packets.
-    pub(super) const fn sends_originals_first(self) -> bool {
+    pub(super) const fn sends_originals_first(&self) -> bool {
         matches!(self, Self::TooLateDrop { .. })
     }
 
-    pub(super) const fn is_reliable(self) -> bool {
+    pub(super) const fn is_reliable(&self) -> bool {
         matches!(self, Self::Reliable { .. })
     }
 
     /// The age after which a packet arrives too late to be played; `None` if the peer waits for
     /// all.
-    pub(super) const fn useful_age(self) -> Option<Duration> {
+    pub(super) fn useful_age(&self) -> Option<Duration> {
         match self {
-            Self::TooLateDrop { latency, .. } => Some(latency),
+            Self::TooLateDrop { latency, .. } => Some(latency.get()),
             Self::InOrder | Self::Reliable { .. } => None,
         }
     }
 
     /// The age by which a packet is needed: after it the peer drops it, or has a glitch. `None` if
     /// there is no such age.
-    pub(super) const fn needed_age(self) -> Option<Duration> {
+    pub(super) fn needed_age(&self) -> Option<Duration> {
         match self {
-            Self::TooLateDrop { latency, .. } => Some(latency),
-            Self::Reliable { playout } => playout,
+            Self::TooLateDrop { latency, .. } => Some(latency.get()),
+            Self::Reliable { playout } => playout.as_ref().map(AgreedTime::get),
             Self::InOrder => None,
         }
     }
 
     /// The age at which messages are dropped; `None` if the sender drops none.
-    pub(super) const fn drop_age(self) -> Option<Duration> {
+    #[inline]
+    pub(super) fn drop_age(&self) -> Option<Duration> {
         match self {
-            Self::TooLateDrop { drop_age, .. } => drop_age,
-            Self::InOrder | Self::Reliable { .. } => None,
+            Self::TooLateDrop { latency, drop_delay: Some(delay) } => {
+                Some((latency.get() + *delay).max(LEAST_DROP_AGE) + DROP_MARGIN)
+            }
+            _ => None,
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Situation<'a> {
     pub(super) rtt: Rtt,
     /// The newest round trip, not smoothed.
     pub(super) newest_rtt: Duration,
-    pub(super) mode: SendMode,
+    pub(super) mode: &'a SendMode,
     pub(super) timer: &'a RetransmitTimer,
     /// Originals sent so far.
     pub(super) originals: u64,

@@ -59,6 +59,7 @@ mod tests {
 
     use bytes::Bytes;
     use punctual_units::{Bitrate, Instant};
+    use punctual_wire::{DataHeader, KeyFlag, MsgNo, Position, SeqNo, SocketId, Timestamp};
 
     use super::*;
     use crate::config::{Config, MaxBandwidth};
@@ -71,6 +72,8 @@ mod tests {
     use crate::wake_up::WakeUp;
 
     const NOW: Instant = Instant::from_millis(9_000);
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const LATENCY: Duration = Duration::from_millis(120);
 
     /// Connections with an established one that has sent its first packets.
     fn established() -> (Connections, ConnectionId) {
@@ -151,6 +154,45 @@ mod tests {
         drop(connection);
         assert!(!connections.has_datagrams() && !connections.has_events());
         assert_eq!(connections.next_timeout(), due);
+    }
+
+    #[test]
+    fn both_halves_follow_a_latency_that_changes() {
+        let (mut connections, id) = established();
+        let latency = connections.get(id).and_then(Connection::latency);
+        let latency = latency.expect("it is established").clone();
+        assert_eq!([latency.receive.get(), latency.peer.get()], [LATENCY, LATENCY]);
+        let at = |millis| NOW + Duration::from_millis(millis);
+        let header = DataHeader {
+            seq: SeqNo::new(11),
+            position: Position::Solo,
+            in_order: false,
+            key: KeyFlag::Clear,
+            retransmitted: false,
+            msgno: MsgNo::FIRST,
+            timestamp: Timestamp::default(),
+            dest: SocketId::new(3),
+        };
+        let arrives = |connection: &mut Connection| {
+            connection.handle_data(NOW, header, Bytes::from_static(b"payload"))
+        };
+        connections.change(NOW, id, arrives).expect("it is there");
+        latency.receive.set(MS(300));
+        latency.peer.set(MS(3_000));
+        let mut received = |now| connections.hand_out(now, id).expect("it is there").recv();
+        assert!(received(at(299)).expect("it is open").is_none());
+        let message = received(at(300)).expect("it is open").expect("it is due");
+        assert_eq!((message.origin, message.due), (NOW, at(300)));
+
+        send(&mut connections.hand_out(at(300), id).expect("it is there"), 100).expect("room");
+        let statistics = |connections: &mut Connections, now| {
+            connections.change(now, id, |it| it.handle_timeout(now)).expect("it is there");
+            connections.get(id).expect("it is there").statistics(now)
+        };
+        let times = [at(1_400), at(3_310), at(3_330)];
+        let after = times.map(|now| statistics(&mut connections, now));
+        assert_eq!(after.each_ref().map(|it| it.packets_send_dropped), [0, 0, 1]);
+        assert_eq!((after[0].receive_latency, after[0].peer_latency), (MS(300), MS(3_000)));
     }
 
     #[test]
