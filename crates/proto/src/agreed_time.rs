@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use punctual_units::Instant;
@@ -11,21 +11,21 @@ use punctual_units::Instant;
 /// It has one value, which its clones share. So a part that needs the time asks for it where it
 /// needs it, and no part keeps a copy that a change would not reach.
 #[derive(Clone, Default)]
-pub(crate) struct AgreedTime(Arc<AtomicU64>);
+pub(crate) struct AgreedTime(Arc<AtomicI64>);
 
 impl AgreedTime {
     pub(crate) fn new(time: Duration) -> Self {
-        Self(Arc::new(AtomicU64::new(nanos(time))))
+        Self(Arc::new(AtomicI64::new(nanos(time))))
     }
 
     /// The time now.
     pub(crate) fn get(&self) -> Duration {
-        Duration::from_nanos(self.nanos())
+        Duration::from_nanos(self.nanos().cast_unsigned())
     }
 
-    /// The time now, nanoseconds.
+    /// The time now, nanoseconds; never negative.
     #[inline(always)]
-    pub(crate) fn nanos(&self) -> u64 {
+    pub(crate) fn nanos(&self) -> i64 {
         // One thread has a connection at any time, so that no other memory waits for this value.
         self.0.load(Ordering::Relaxed)
     }
@@ -38,7 +38,7 @@ impl AgreedTime {
 
     /// The instant this time after `instant`.
     pub(crate) fn after(&self, instant: Instant) -> Instant {
-        Instant::from_nanos(instant.as_nanos().saturating_add(self.nanos()))
+        Instant::from_nanos(instant.as_nanos().saturating_add(self.nanos().cast_unsigned()))
     }
 }
 
@@ -48,9 +48,8 @@ impl fmt::Debug for AgreedTime {
     }
 }
 
-/// Nanoseconds, at most as many as an `i64` holds.
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(i64::MAX.cast_unsigned())
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -65,6 +64,6 @@ mod tests {
         assert_eq!(other.get(), Duration::from_millis(200));
         assert_eq!(other.after(Instant::from_millis(5)), Instant::from_millis(205));
         assert_eq!(format!("{other:?}"), "200ms");
-        assert_eq!(AgreedTime::new(Duration::MAX).nanos(), i64::MAX.cast_unsigned());
+        assert_eq!(AgreedTime::new(Duration::MAX).nanos(), i64::MAX);
     }
 }

@@ -71,7 +71,7 @@ impl Tsbpd {
     /// The instant at which a message of `time` is due, with this latency.
     #[inline(always)]
     pub(crate) fn due(&self, time: PeerTime, latency: &AgreedTime) -> Instant {
-        instant(self.origin_nanos(time).saturating_add(signed(latency.nanos())))
+        instant(self.origin_nanos(time).saturating_add(latency.nanos()))
     }
 
     /// The origin of a message of `time` on this end's clock, plus the network delay of the packet

@@ -468,9 +468,11 @@ impl SendHalf {
 
     /// The instant at which `drop_late` has to be called.
     pub(crate) fn next_drop(&self) -> Option<Instant> {
-        let tick = Duration::from_nanos(1);
         let age = self.mode.delivery.drop_age();
-        let late = age.and_then(|age| Some(self.buffer.oldest()?.origin + age + tick));
+        let late = age.and_then(|age| {
+            let origin = self.buffer.oldest()?.origin.as_nanos();
+            Some(Instant::from_nanos(origin.saturating_add(age + 1)))
+        });
         match (late, self.buffer.next_expiry()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -609,7 +611,7 @@ impl SendHalf {
     #[cold]
     fn drop_due(&mut self, now: Instant) {
         if let Some(age) = self.mode.delivery.drop_age() {
-            let dropped = self.buffer.drop_before(now - age);
+            let dropped = self.buffer.drop_before(now - Duration::from_nanos(age));
             self.counts.dropped(&dropped);
         }
         while let Some((request, dropped)) = self.buffer.drop_expired(now) {

@@ -8,9 +8,9 @@ use crate::filter::Arq;
 use crate::handshake::Negotiated;
 use crate::transmission::Transmission;
 
-/// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
-const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
-const DROP_MARGIN: Duration = Duration::from_millis(20);
+/// Least age at which the sender drops, and the margin, nanoseconds (draft section 4.6; libsrt).
+const LEAST_DROP_AGE: i64 = 1_000_000_000;
+const DROP_MARGIN: u64 = 20_000_000;
 
 /// How a connection sends.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub(super) enum PeerDelivery {
     TooLateDrop {
         /// The peer's latency: it is too late to send a packet that is older.
         latency: AgreedTime,
-        /// The time beyond the latency after which this end drops a message; `None` if it never
-        /// does.
-        drop_delay: Option<Duration>,
+        /// The time beyond the latency after which this end drops a message, nanoseconds; `None` if
+        /// it never does.
+        drop_delay: Option<i64>,
     },
     /// Live, and the peer waits for every packet.
     InOrder,
@@ -60,7 +60,8 @@ impl SendMode {
         let is_file = config.transmission() != Transmission::Live;
         let delivery = if negotiated.peer.too_late_drop {
             let latency = negotiated.latency.peer.clone();
-            PeerDelivery::TooLateDrop { latency, drop_delay: config.send_drop_delay() }
+            let nanos = |delay: Duration| i64::try_from(delay.as_nanos()).unwrap_or(i64::MAX);
+            PeerDelivery::TooLateDrop { latency, drop_delay: config.send_drop_delay().map(nanos) }
         } else if is_file {
             PeerDelivery::Reliable { playout: negotiated.playout.clone() }
         } else {
@@ -108,12 +109,13 @@ impl PeerDelivery {
         }
     }
 
-    /// The age at which messages are dropped; `None` if the sender drops none.
-    #[inline]
-    pub(super) fn drop_age(&self) -> Option<Duration> {
+    /// The age in nanoseconds beyond which messages are dropped; `None` if the sender drops none.
+    #[inline(always)]
+    pub(super) fn drop_age(&self) -> Option<u64> {
         match self {
             Self::TooLateDrop { latency, drop_delay: Some(delay) } => {
-                Some((latency.get() + *delay).max(LEAST_DROP_AGE) + DROP_MARGIN)
+                let age = latency.nanos().saturating_add(*delay).max(LEAST_DROP_AGE);
+                Some(age.cast_unsigned() + DROP_MARGIN)
             }
             _ => None,
         }
