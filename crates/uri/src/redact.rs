@@ -138,6 +138,13 @@ mod tests {
             ("live/a?user=ann&pass=hush&x=1", "live/a?user=ann&pass=…&x=1"),
             ("live/a?stream_key=hush", "live/a?stream_key=…"),
             ("s=take/1", "s=take/1"),
+            ("publish/cam/hush/x", "publish/cam/…"),
+            ("play/cam", "play/cam"),
+            ("cam,mode:publish,token:hush", "cam,mode:publish,token:…"),
+            ("publish:live/a:token=hush", "publish:live/a:token=…"),
+            ("srt://ann:hush@h/live/a?token=hush", "srt://…@h/live/a?token=…"),
+            ("read:live/a:eyJhbGci.hush.x", "read:live/a:…"),
+            ("#!::r=a,x_y=eyJhbGci.hush.x,m=request", "#!::r=a,x_y=…,m=request"),
             ("live/one", "live/one"),
         ] {
             assert_eq!(redacted_stream_id(written), shown);

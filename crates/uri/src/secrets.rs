@@ -4,8 +4,22 @@
 use strsim::osa_distance;
 
 /// A stream ID without possible secrets: the session (`s`) of the form `#!::u=…,s=…`, the password
-/// after `publish:path:user:`, and values with the names of secrets, as in `live/one?token=…`.
+/// after `publish:path:user:` or `publish/name/`, the login of a URL, JSON web tokens, and values
+/// with the names of secrets, as in `live/one?token=…`.
 pub fn redacted_stream_id(text: &str) -> String {
+    let mut parts = text.splitn(3, '/');
+    if let (Some(action @ ("publish" | "read" | "play" | "request")), Some(name), Some(_)) =
+        (parts.next(), parts.next(), parts.next())
+    {
+        return format!("{action}/{name}/…");
+    }
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let place = rest.split(['/', '?']).next().unwrap_or_default();
+        if let Some((_, host)) = place.rsplit_once('@') {
+            let rest = redacted_stream_id(&rest[place.len()..]);
+            return format!("{scheme}://…@{host}{rest}");
+        }
+    }
     let mut fields = text.splitn(4, ':');
     if let (Some("publish" | "read" | "play" | "request"), Some(path), Some(user), Some(_)) =
         (fields.next(), fields.next(), fields.next(), fields.next())
@@ -19,16 +33,25 @@ pub fn redacted_stream_id(text: &str) -> String {
     for part in text.split_inclusive(is_end) {
         let end = part.char_indices().next_back().filter(|(_, last)| is_end(*last));
         let (pair, end) = part.split_at(end.map_or(part.len(), |(at, _)| at));
-        match pair.split_once('=') {
-            Some((name, value)) if !value.is_empty() && names_secret(name, is_structured) => {
-                shown += name;
-                shown += "=…";
-            }
-            _ => shown += pair,
+        // A value ends a part; a colon stands before it in `publish:path:token=…` or `token:…`.
+        let marks = pair.match_indices(['=', ':']).map(|(at, _)| at + 1);
+        let mut values = marks.filter(|at| {
+            let (name, value) = (&pair[..at - 1], &pair[*at..]);
+            is_web_token(value) || !value.is_empty() && names_secret(name, is_structured)
+        });
+        match values.next() {
+            _ if is_web_token(pair) => shown += "…",
+            Some(at) => shown.extend([&pair[..at], "…"]),
+            None => shown += pair,
         }
         shown += end;
     }
     shown
+}
+
+/// Whether a text looks like a JSON web token: its first part is `{"…` in base64.
+fn is_web_token(text: &str) -> bool {
+    text.starts_with("eyJ") && text.contains('.')
 }
 
 /// Whether a part of a stream ID with this name is a secret.
