@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::cast_possible_truncation, reason = "input is cut to its useful bits")]
 
+mod access;
 mod config;
 mod endpoint;
 mod file_message;
@@ -31,6 +32,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target, by its name: that of its program in `fuzz/fuzz_targets` and of its corpus.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("access", access::run),
     ("endpoint", endpoint::run),
     ("file_message", file_message::run),
     ("frames", frames::run),

@@ -161,9 +161,7 @@ impl Access {
     ) -> Result<Operator, Refused> {
         if let Some(token) = self.signed_token(credentials) {
             let token = token?;
-            if token.end() <= now() {
-                return Err(token.check(Action::Metrics, None, now()).unwrap_err().into());
-            }
+            token.check_end(now())?;
             let operator = Operator::new(token.user(), |action| token.allows(action));
             return operator.ok_or_else(|| no_right(token.user(), Action::Api(Role::Read), None));
         }

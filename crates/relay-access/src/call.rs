@@ -3,6 +3,7 @@
 use std::fmt;
 
 use punctual_proto::{AccessMode, RawStreamId, RejectReason, StreamIdError};
+use punctual_units::one_line;
 use punctual_uri::redacted_stream_id;
 use thiserror::Error;
 
@@ -58,7 +59,7 @@ pub enum CallError {
     /// A part of the standard form has no `=`. The part is not shown: it may belong to a password.
     #[error("a part of the stream ID is not of the form key=value; values cannot have commas")]
     Pair,
-    /// The mode is none that a relay has.
+    /// A relay does not have this mode.
     #[error("the mode `{0}` must be request or publish")]
     Mode(String),
     /// Another fault of the syntax.
@@ -117,7 +118,7 @@ impl Call {
         let own =
             Credentials::password(id.user().unwrap_or_default(), id.secret().unwrap_or_default());
         let credentials = own.or_token(id.other("token").or(id.other("jwt"))).or_query(&query);
-        let shown = without_secrets(shown(raw), &credentials);
+        let shown = without_secrets(redacted_stream_id(&text), &credentials);
         Ok(Self { action, stream, credentials, query, at, is_backup, shown })
     }
 
@@ -186,17 +187,15 @@ impl fmt::Debug for Call {
 /// A stream ID without secrets, in one line, whether or not it means a call. The raw one stays
 /// secret.
 pub fn shown(raw: &RawStreamId) -> String {
-    punctual_units::one_line(&redacted_stream_id(&forms::whole(raw.as_str()))).into_owned()
+    one_line(&redacted_stream_id(&forms::whole(raw.as_str()))).into_owned()
 }
 
-/// The text without the secrets that the caller gave. They stand in the usual places, where they
-/// are redacted already, unless a form hides them.
+/// The text in one line, without the secrets that the caller gave. Most stand in places where they
+/// are redacted already.
 fn without_secrets(shown: String, credentials: &Credentials) -> String {
     let secrets = credentials.secret().into_iter().chain(credentials.own_token());
-    secrets.fold(shown, |shown, secret| match shown.contains(secret.expose()) {
-        true => shown.replace(secret.expose(), "…"),
-        false => shown,
-    })
+    let shown = secrets.fold(shown, |shown, secret| shown.replace(secret.expose(), "…"));
+    one_line(&shown).into_owned()
 }
 
 fn action(

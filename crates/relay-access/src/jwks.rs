@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((count(None, Algorithm::EdDSA), count(Some("a"), Algorithm::EdDSA)), (2, 1));
         assert_eq!((count(Some("d"), Algorithm::EdDSA), count(None, Algorithm::RS256)), (0, 0));
         assert_eq!(count(Some("f"), Algorithm::RS512), 1);
-        // A key of another kind under the same ID is none of the token's.
+        // A key of another kind under the same ID cannot have signed the token.
         assert_eq!(count(Some("a"), Algorithm::ES256), 0);
     }
 

@@ -51,7 +51,7 @@ pub(crate) enum JwtError {
     #[error("the JSON web token is broken: {0}")]
     Broken(String),
     #[error(
-        "the JSON web token is signed by {0:?}, with a key that both sides share; use RS256, ES256 or EdDSA"
+        "the JSON web token is signed by {0:?}, with a shared secret; use RS256, ES256 or EdDSA"
     )]
     Shared(Algorithm),
     #[error("no key of the server signed the JSON web token, or it was changed")]

@@ -1,9 +1,10 @@
-//! Who may publish and view on a relay.
+//! Decides who may publish and view on a relay.
 //!
-//! A caller comes with a stream ID, which [`Call::parse`] reads in every form that encoders, players
-//! and servers use. [`Access::decide`] then admits or refuses it, by the relay's [users](User), by
-//! [signed tokens](Token), by [JSON web tokens](JwtConfig), or by the word of a server of the
-//! operator's, a [callout](CalloutConfig). [`Access::operator`] decides about the API.
+//! A caller comes with a stream ID, which [`Call::parse`] reads in every form that encoders,
+//! players and servers use. [`Access::decide`] then admits or refuses it, by the relay's
+//! [users](User), by [signed tokens](Token), by [JSON web tokens](JwtConfig), or by the word of a
+//! server of the operator's, a [callout](CalloutConfig). [`Access::operator`] decides about the
+//! API.
 //!
 //! The limits of a stream, such as the number of its viewers, belong to the machine of streams.
 //!

@@ -15,7 +15,7 @@ use crate::secret::{Secret, is_same, keyed};
 ///
 /// | text | |
 /// |---|---|
-/// | `sha256:…` | the SHA-256 of the secret, in base64 or hexadecimal; for tokens that a program made |
+/// | `sha256:…` | the secret's SHA-256, in base64 or hexadecimal; for tokens of programs |
 /// | `argon2:$argon2id$v=19$m=…,t=…,p=…$SALT$HASH` | for passwords of people |
 /// | other | the secret itself |
 pub struct Password {

@@ -10,8 +10,9 @@ use wildmatch::WildMatch;
 /// | text | streams |
 /// |---|---|
 /// | `live/camera` | this stream |
+/// | `=~cam*` | the stream after `=`, whatever characters its name has |
 /// | `live/*` | `*` stands for any text, slashes included, `?` for one character |
-/// | `~^cam(\d+)$` | names in which the regular expression after `~` finds a match; it is not tied to the ends unless `^` and `$` say so |
+/// | `~^cam(\d+)$` | names in which the regular expression after `~` matches somewhere |
 /// | `*`, `all_others`, empty | every stream |
 ///
 /// ```
@@ -19,7 +20,8 @@ use wildmatch::WildMatch;
 ///
 /// let pattern: StreamPattern = "~^cam(\\d+)$".parse()?;
 /// assert!(pattern.matches("cam12") && !pattern.matches("cam"));
-/// assert_eq!(pattern.expand("cam12", "srt://10.0.0.$1:9000").as_deref(), Some("srt://10.0.0.12:9000"));
+/// let source = pattern.expand("cam12", "srt://10.0.0.$1:9000");
+/// assert_eq!(source.as_deref(), Some("srt://10.0.0.12:9000"));
 /// # Ok::<(), punctual_relay_access::PatternError>(())
 /// ```
 #[derive(Clone)]
@@ -30,7 +32,7 @@ pub struct StreamPattern {
 
 #[derive(Clone)]
 enum Kind {
-    Exact,
+    Exact(String),
     Glob(WildMatch),
     Regex(Box<Regex>),
     All,
@@ -61,7 +63,12 @@ pub enum PatternError {
 impl StreamPattern {
     /// The pattern of this stream only, whatever characters its name has.
     pub fn exact(name: &str) -> Self {
-        Self { text: name.trim_matches('/').to_owned(), kind: Kind::Exact }
+        let name = name.trim_matches('/');
+        let is_plain = !name.contains(['*', '?'])
+            && !name.starts_with(['~', '='])
+            && !["", ALL_OTHERS].contains(&name);
+        let text = if is_plain { name.to_owned() } else { format!("={name}") };
+        Self { text, kind: Kind::Exact(name.to_owned()) }
     }
 
     /// The pattern of every stream.
@@ -72,7 +79,7 @@ impl StreamPattern {
     /// Whether the rule is about the stream with this name.
     pub fn matches(&self, name: &str) -> bool {
         match &self.kind {
-            Kind::Exact => self.text == name,
+            Kind::Exact(exact) => exact == name,
             Kind::Glob(glob) => glob.matches(name),
             Kind::Regex(regex) => regex.is_match(name),
             Kind::All => true,
@@ -96,7 +103,7 @@ impl StreamPattern {
     /// How narrow the pattern is.
     pub fn narrowness(&self) -> Narrowness {
         match &self.kind {
-            Kind::Exact => Narrowness(3, 0),
+            Kind::Exact(_) => Narrowness(3, 0),
             Kind::Glob(_) => {
                 Narrowness(2, self.text.chars().filter(|c| !matches!(c, '*' | '?')).count())
             }
@@ -127,11 +134,16 @@ impl FromStr for StreamPattern {
             let kind = Kind::Regex(Box::new(regex.map_err(error)?));
             return Ok(Self { text: text.to_owned(), kind });
         }
+        if let Some(name) = text.strip_prefix('=') {
+            return Ok(Self::exact(name));
+        }
         let text = text.trim_matches('/');
         let kind = match text {
-            "" | "*" | "all_others" => Kind::All,
-            _ if text.contains(['*', '?']) => Kind::Glob(WildMatch::new(text)),
-            _ => Kind::Exact,
+            "" | "*" | ALL_OTHERS => Kind::All,
+            _ if text.starts_with(['~', '=']) || !text.contains(['*', '?']) => {
+                return Ok(Self::exact(text));
+            }
+            _ => Kind::Glob(WildMatch::new(text)),
         };
         Ok(Self { text: text.to_owned(), kind })
     }
@@ -157,6 +169,8 @@ impl PartialEq for StreamPattern {
 
 impl Eq for StreamPattern {}
 
+/// `MediaMTX`'s name of every stream without settings of its own.
+const ALL_OTHERS: &str = "all_others";
 /// The most bytes of a pattern.
 const MAX_BYTES: usize = 200;
 /// The most bytes of a compiled regular expression.
@@ -188,8 +202,18 @@ mod tests {
             assert!(yes.iter().all(|name| pattern.matches(name)), "{text}");
             assert!(!no.iter().any(|name| pattern.matches(name)), "{text}");
         }
-        assert!(StreamPattern::exact("a*").matches("a*"));
-        assert!(!StreamPattern::exact("a*").matches("ab"));
+    }
+
+    /// A ticket for a stream says its pattern as text: it must not become wider on the way.
+    #[test]
+    fn an_exact_name_stays_exact_when_it_is_written_and_read() {
+        for name in ["a", "a*", "?", "~a", "=a", "==", "all_others", "*", "a/b"] {
+            let exact = StreamPattern::exact(name);
+            let again = pattern(exact.as_str());
+            assert_eq!(again, exact, "{name}");
+            assert!(again.matches(name) && !again.matches("ab") && !again.matches("x"), "{name}");
+        }
+        assert!(pattern("/~(").matches("~("));
     }
 
     #[test]

@@ -34,6 +34,7 @@ const FINISHED: &[&str] = &[
     "crates/punctual",
     "crates/quic",
     "crates/quic-model",
+    "crates/relay-access",
     "crates/resume",
     "crates/rtt",
     "crates/sim",

@@ -1,6 +1,6 @@
 //! Decisions by JSON web tokens.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
@@ -65,7 +65,7 @@ fn of(config: JwtConfig) -> Access {
 }
 
 fn in_seconds(seconds: i64) -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let now = crate::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
     i64::try_from(now).expect("before the end of time") + seconds
 }
 

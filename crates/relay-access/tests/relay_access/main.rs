@@ -8,10 +8,16 @@ mod operator;
 mod server;
 mod users;
 
+use std::time::SystemTime;
+
 use punctual_relay_access::{
     Access, AccessConfig, Action, Call, CallDefaults, Caller, Decision, Password, Refused,
     SigningKey, StreamPattern, TicketKey, User,
 };
+
+fn now() -> SystemTime {
+    SystemTime::now()
+}
 
 fn access(config: AccessConfig) -> Access {
     Access::new(config, TicketKey::random()).expect("valid rules")

@@ -1,7 +1,7 @@
 //! Decisions about the API, the page and the metrics.
 
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use punctual_relay_access::{
     AccessConfig, Action, Credentials, Password, Refusal, Role, Token, User,
@@ -77,7 +77,7 @@ async fn tickets_and_signed_tokens_give_the_rights_they_name() {
     assert_eq!((again.user(), again.role()), (Some("switcher"), Some(Role::Operate)));
 
     let sign = |token: Token| Credentials::token(token.sign(&key()).expect("a token"));
-    let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+    let (now, hour) = (crate::now(), Duration::from_secs(3600));
     let viewer = sign(Token::new(pattern("*"), now + hour).allow(Action::Read));
     let refused = access.operator(&viewer, at("192.0.2.1")).await.expect_err("a refusal");
     assert_eq!(refused.reason(), Refusal::NoRight);

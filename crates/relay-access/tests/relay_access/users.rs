@@ -1,6 +1,6 @@
 //! Decisions by the users of a file, and by signed tokens.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use punctual_proto::RejectReason;
 use punctual_relay_access::{
@@ -144,7 +144,7 @@ fn argon2_of(password: &str) -> String {
 #[tokio::test]
 async fn a_signed_token_admits_wherever_a_stream_id_has_room_for_a_secret() {
     let access = access(AccessConfig { signing_keys: vec![key()], ..AccessConfig::default() });
-    let now = SystemTime::now();
+    let now = crate::now();
     let token = Token::new(pattern("live/a"), now + HOUR).allow(READ).with_user("ann");
     let text = token.sign(&key()).expect("a token");
     for stream_id in [
@@ -179,6 +179,12 @@ async fn a_ticket_admits_a_player_that_cannot_set_headers() {
     assert_eq!(again.expect("an admission").user(), Some("ann"));
     assert!(decide(&access, &format!("publish:live/cam?token={ticket}")).await.is_err());
     assert!(decide(&access, &format!("read:live/b?token={ticket}")).await.is_err());
+    // The name of a stream is no pattern.
+    let open = crate::access(AccessConfig::default());
+    let admitted = decide(&open, "read:a*").await.expect("an admission");
+    let wide = open.ticket(&admitted, HOUR).expect("a ticket");
+    assert!(decide(&open, &format!("#!::r=a*,token={wide}")).await.is_ok());
+    assert!(decide(&open, &format!("#!::r=ab,token={wide}")).await.is_err());
     // Another process has another key.
     assert!(decide(&studio(), &format!("read:live/cam?token={ticket}")).await.is_err());
 }
@@ -196,7 +202,7 @@ async fn a_publisher_may_replace_another_of_the_same_user_or_the_same_rule() {
 
     let tokens = access(AccessConfig { signing_keys: vec![key()], ..Default::default() });
     let publisher = async |streams: &str| {
-        let token = Token::new(pattern(streams), SystemTime::now() + HOUR).allow(PUBLISH);
+        let token = Token::new(pattern(streams), crate::now() + HOUR).allow(PUBLISH);
         let text = token.sign(&key()).expect("a token");
         decide(&tokens, &format!("publish:live/a:x:{text}")).await.expect("an admission")
     };
@@ -223,7 +229,7 @@ async fn changed_rules_end_callers_that_lost_their_right() {
     assert!(all.would_still_admit(&ann), "everybody may");
 
     let keys = |keys| access(AccessConfig { signing_keys: keys, ..Default::default() });
-    let token = Token::new(pattern("a"), SystemTime::now() + HOUR).allow(READ);
+    let token = Token::new(pattern("a"), crate::now() + HOUR).allow(READ);
     let text = token.sign(&key()).expect("a token");
     let holder = decide(&keys(vec![key()]), &format!("read:a?token={text}")).await;
     let holder = holder.expect("an admission");
