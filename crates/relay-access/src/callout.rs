@@ -17,6 +17,7 @@ use crate::call::Call;
 use crate::decision::{Caller, Refusal, Refused, Terms};
 use crate::name::StreamName;
 use crate::secret::Secret;
+use crate::token::MAX_USER;
 use crate::web::{Answer, Url, Web, WebError};
 
 /// A server that decides about callers.
@@ -218,6 +219,9 @@ impl AnswerFields {
     fn consent(self) -> Result<Consent, String> {
         let stream = self.stream.as_deref().map(StreamName::new).transpose();
         let stream = stream.map_err(|error| format!("`stream`: {error}"))?;
+        if self.user.as_ref().is_some_and(|user| user.len() > MAX_USER) {
+            return Err(format!("`user` has more than {MAX_USER} bytes"));
+        }
         let passphrase = self.passphrase.filter(|passphrase| !passphrase.is_empty());
         let length = passphrase.as_ref().map(|passphrase| passphrase.expose().len());
         if let Some(length) = length.filter(|length| !(10..=80).contains(length)) {
@@ -324,6 +328,7 @@ mod tests {
         for (body, part) in [
             (r#"{"passphrase": "hush"}"#, "`passphrase` has 4 bytes"),
             (r#"{"passphrase": 5}"#, "must be texts"),
+            (&format!(r#"{{"user": "{}"}}"#, "u".repeat(129)), "`user` has more than 128 bytes"),
             (r#"{"lifetime": "long"}"#, "`lifetime`"),
             (r#"{"lifetime": -1}"#, "`lifetime`"),
             (r#"{"max-bitrate": 6}"#, "`max-bitrate`"),

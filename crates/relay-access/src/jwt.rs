@@ -12,6 +12,7 @@ use crate::action::Action;
 use crate::jwks::{Jwks, JwksError};
 use crate::pattern::StreamPattern;
 use crate::secret::Secret;
+use crate::token::MAX_USER;
 use crate::user::Permission;
 use crate::web::{Url, WebError};
 
@@ -56,7 +57,7 @@ pub(crate) enum JwtError {
     Shared(Algorithm),
     #[error("no key of the server signed the JSON web token, or it was changed")]
     Signature,
-    #[error("the server's keys have none with the ID `{0}`")]
+    #[error("the server's keys have none {0}")]
     UnknownKey(String),
     #[error("the JSON web token expired {} s ago", .0.as_secs())]
     Expired(Duration),
@@ -101,12 +102,19 @@ impl Jwt {
         }
         let keys = self.keys.find(header.kid.as_deref(), header.alg).await?;
         if keys.is_empty() {
-            return Err(JwtError::UnknownKey(header.kid.unwrap_or_default()));
+            let kind = || format!("for {:?}", header.alg);
+            let kind = header.kid.map_or_else(kind, |id| {
+                format!("with the ID `{}`", id.chars().take(MOST_SHOWN).collect::<String>())
+            });
+            return Err(JwtError::UnknownKey(kind));
         }
         let claims = self.decode(token, &keys, header.alg)?;
         check_times(&claims, now)?;
         let permissions = self.permissions(&claims)?;
         let user = claims.get("sub").and_then(Value::as_str).filter(|user| !user.is_empty());
+        if user.is_some_and(|user| user.len() > MAX_USER) {
+            return Err(JwtError::Broken(format!("its `sub` has more than {MAX_USER} bytes")));
+        }
         Ok(Claims { user: user.map(str::to_owned), permissions })
     }
 
@@ -210,6 +218,8 @@ fn broken(error: &jsonwebtoken::errors::Error) -> JwtError {
 const CLAIMS: [&str; 2] = ["punctual", "mediamtx_permissions"];
 /// The most bytes of a token.
 const MOST_BYTES: usize = 8 * 1024;
+/// The most characters of a key's ID that are shown.
+const MOST_SHOWN: usize = 80;
 /// The most rights of one claim.
 const MOST_RIGHTS: usize = 100;
 /// The time by which the clocks of two hosts may differ.

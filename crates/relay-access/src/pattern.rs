@@ -122,8 +122,10 @@ impl FromStr for StreamPattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
-        if text.len() > MAX_BYTES {
-            return Err(PatternError::TooLong(text.len()));
+        let literal = text.strip_prefix('=');
+        let length = literal.unwrap_or(text).len();
+        if length > MAX_BYTES {
+            return Err(PatternError::TooLong(length));
         }
         if let Some(pattern) = text.strip_prefix('~') {
             let regex = RegexBuilder::new(pattern).size_limit(MAX_PROGRAM).build();
@@ -134,7 +136,7 @@ impl FromStr for StreamPattern {
             let kind = Kind::Regex(Box::new(regex.map_err(error)?));
             return Ok(Self { text: text.to_owned(), kind });
         }
-        if let Some(name) = text.strip_prefix('=') {
+        if let Some(name) = literal {
             return Ok(Self::exact(name));
         }
         let text = text.trim_matches('/');

@@ -100,7 +100,7 @@ pub enum TokenError {
     #[error("a token must allow an action")]
     NoAction,
     /// The name of the user or the pattern is too long.
-    #[error("a token's user has at most 64 bytes, and its pattern of streams 100")]
+    #[error("a token's user has at most 128 bytes, and its pattern of streams 201")]
     TooLong,
     /// The end lies beyond the times that a token can have.
     #[error("a token must end between 1970 and 2106")]
@@ -144,7 +144,7 @@ impl Token {
         }
         let end = self.end.duration_since(UNIX_EPOCH).map_err(|_| TokenError::End)?;
         let end = u32::try_from(end.as_secs()).map_err(|_| TokenError::End)?;
-        let length = u8::try_from(user.len()).expect("at most 64");
+        let length = u8::try_from(user.len()).expect("at most 128");
         let mut bytes = vec![key.number(), self.actions];
         bytes.extend(end.to_be_bytes());
         bytes.push(length);
@@ -301,10 +301,11 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The most bytes of the name of a user.
-const MAX_USER: usize = 64;
-/// The most bytes of the pattern of streams.
-const MAX_STREAMS: usize = 100;
+/// The most bytes of the name of a user that another program gives.
+pub(crate) const MAX_USER: usize = 128;
+/// The most bytes of the pattern of streams: a name after `=`. A token of that length still fits
+/// into a stream ID.
+const MAX_STREAMS: usize = 1 + StreamName::MAX_BYTES;
 /// The most characters after the prefix.
 const MAX_CODE: usize = (7 + MAX_USER + MAX_STREAMS + 16).div_ceil(3) * 4;
 
@@ -337,9 +338,10 @@ mod tests {
         let text = token("live/a").allow(Action::Read).with_user("ann").sign(&key("k")).unwrap();
         assert!(text.len() <= 60, "{} characters: {text}", text.len());
         assert!(!text.contains([',', '=', ':', '/', '#', '?', '&', '%', '+', '.', ' ']), "{text}");
-        let longest = token(&"x".repeat(100)).allow(Action::Read).with_user("u".repeat(64));
+        let streams = format!("={}*", "x".repeat(199));
+        let longest = token(&streams).allow(Action::Read).with_user("u".repeat(128));
         let text = longest.sign(&key("k")).unwrap();
-        assert!(text.len() <= 260, "{}", text.len());
+        assert!(text.len() <= 512 - "read:?token=".len(), "{}", text.len());
         assert_eq!(Token::verify(&text, &[key("k")]).unwrap().user(), longest.user());
     }
 
@@ -374,8 +376,9 @@ mod tests {
         let sign = |token: Token| token.sign(&key("k")).unwrap_err();
         assert_eq!(sign(token("a")), TokenError::NoAction);
         let readable = |token: Token| token.allow(Action::Read);
-        assert_eq!(sign(readable(token(&"x".repeat(101)))), TokenError::TooLong);
-        assert_eq!(sign(readable(token("a").with_user("u".repeat(65)))), TokenError::TooLong);
+        let long = Token::new(StreamPattern::exact(&"x".repeat(202)), now() + HOUR);
+        assert_eq!(sign(readable(long)), TokenError::TooLong);
+        assert_eq!(sign(readable(token("a").with_user("u".repeat(129)))), TokenError::TooLong);
         let late = Token::new(StreamPattern::all(), UNIX_EPOCH + Duration::from_secs(1 << 32));
         assert_eq!(sign(readable(late)), TokenError::End);
     }

@@ -1,9 +1,12 @@
 //! Decisions by a server of the operator's.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use punctual_proto::RejectReason;
-use punctual_relay_access::{Access, AccessConfig, CalloutConfig, CalloutFormat, Refusal, User};
+use punctual_relay_access::{
+    Access, AccessConfig, CalloutConfig, CalloutFormat, Refusal, Secret, User,
+};
+use punctual_units::Bitrate;
 use serde_json::json;
 
 use crate::server::{Reply, Server};
@@ -76,12 +79,12 @@ async fn an_answer_sets_the_terms_of_the_connection() {
         "passphrase": "correct horse", "lifetime": 60, "max-bitrate": "6Mbps",
         "stream": "live/other", "user": "guest",
     });
-    let server = Server::start(Reply::json(body)).await;
+    let server = Server::start(Reply::json(&body)).await;
     let admitted = decide(&json_asking(&server), "read:live/cam").await.expect("an admission");
     assert_eq!((admitted.user(), admitted.stream().as_str()), (Some("guest"), "live/other"));
-    assert_eq!(admitted.passphrase().map(|it| it.expose()), Some("correct horse"));
+    assert_eq!(admitted.passphrase().map(Secret::expose), Some("correct horse"));
     assert_eq!(admitted.lifetime(), Some(Duration::from_secs(60)));
-    assert_eq!(admitted.max_bitrate().map(|it| it.as_mbps()), Some(6.0));
+    assert_eq!(admitted.max_bitrate(), Some(Bitrate::from_mbps(6)));
     assert!(!format!("{admitted:?}").contains("horse"), "{admitted:?}");
 }
 
@@ -122,8 +125,8 @@ async fn a_server_that_is_slow_wrong_or_endless_refuses_with_a_reason() {
         (Reply::Garbage, RejectReason::BAD_GATEWAY, "the callout failed"),
         (Reply::Close, RejectReason::BAD_GATEWAY, "the callout failed"),
         (Reply::Endless, RejectReason::BAD_GATEWAY, "has more than 16384 bytes"),
-        (Reply::json("x".repeat(20_000)), RejectReason::BAD_GATEWAY, "has more than 16384 bytes"),
-        (Reply::json("{"), RejectReason::BAD_GATEWAY, "is no JSON at line 1"),
+        (Reply::json(&"x".repeat(20_000)), RejectReason::BAD_GATEWAY, "has more than 16384 bytes"),
+        (Reply::json(&"{"), RejectReason::BAD_GATEWAY, "is no JSON at line 1"),
         (
             Reply::Now(200, "text/plain", whole),
             RejectReason::BAD_GATEWAY,
@@ -152,7 +155,6 @@ async fn a_server_that_is_not_there_is_named_with_the_systems_words() {
 async fn a_slow_answer_delays_no_other_caller() {
     let server = Server::start(Reply::After(Duration::from_secs(60))).await;
     let access = json_asking(&server);
-    let began = Instant::now();
     tokio::select! {
         biased;
         _ = decide(&access, "read:a") => panic!("the server is slow"),
@@ -163,7 +165,6 @@ async fn a_slow_answer_delays_no_other_caller() {
             decide(&access, "publish:a:ann:hush").await
         } => assert!(decision.is_ok()),
     }
-    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ impl Key {
 }
 
 fn set(keys: &[&Key]) -> Reply {
-    Reply::json(json!({ "keys": keys.iter().map(|key| key.public()).collect::<Vec<_>>() }))
+    Reply::json(&json!({ "keys": keys.iter().map(|key| key.public()).collect::<Vec<_>>() }))
 }
 
 fn config(server: &Server) -> JwtConfig {
@@ -122,6 +122,7 @@ async fn a_token_must_have_the_issuer_the_audience_and_a_time() {
         (with(claims(), "aud", Value::Null), Refusal::WrongToken, "issuer or audience"),
         (with(claims(), "exp", in_seconds(-60)), Refusal::ExpiredToken, "expired 6"),
         (with(claims(), "exp", "soon"), Refusal::WrongToken, "no `exp`"),
+        (with(claims(), "sub", "u".repeat(129)), Refusal::WrongToken, "`sub` has more than"),
         (with(claims(), "nbf", in_seconds(60)), Refusal::WrongToken, "not valid yet"),
         (with(claims(), "mediamtx_permissions", 1), Refusal::WrongToken, "no claim `punctual`"),
     ] {
@@ -167,7 +168,7 @@ async fn the_rsa_signature_of_the_standard_is_verified() {
                  sC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlV\
                  mtVrBp0igcN_IoypGlUPQGe77Rw";
     let keys = json!({"keys": [{"kty": "RSA", "n": n, "e": "AQAB"}]});
-    let server = Server::start(Reply::json(keys)).await;
+    let server = Server::start(Reply::json(&keys)).await;
     let access = of(config(&server));
     let here = "192.0.2.1".parse().expect("an address");
     let reason = async |token: &str| {
@@ -195,7 +196,7 @@ async fn an_unknown_key_is_looked_for_once_in_a_while_and_old_keys_stay() {
     assert!(read(&access, &new.sign(&claims())).await.is_ok());
     assert_eq!(server.questions().len(), 2);
     // A server that fails takes away no key.
-    for reply in [Reply::status(500), Reply::Garbage, Reply::Endless, Reply::json("[]")] {
+    for reply in [Reply::status(500), Reply::Garbage, Reply::Endless, Reply::json(&"[]")] {
         server.answer(reply);
         pass(Duration::from_secs(6)).await;
         let unknown = refused(read(&access, &Key::ed("x").sign(&claims())).await);

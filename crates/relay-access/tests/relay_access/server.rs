@@ -26,7 +26,7 @@ impl Reply {
         Self::Now(status, "text/plain", String::new())
     }
 
-    pub(crate) fn json(body: impl ToString) -> Self {
+    pub(crate) fn json(body: &impl ToString) -> Self {
         Self::Now(200, "application/json", body.to_string())
     }
 }
