@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::secret::Secret;
 
 /// The call of a listener without defaults.
 fn call(text: &str) -> Result<Call, CallError> {
@@ -81,7 +82,7 @@ fn stream_ids_of_the_field_mean_their_calls() {
         assert_eq!((call.action(), call.stream().as_str()), (action, stream), "{text}");
         let credentials = call.credentials();
         assert_eq!(credentials.user(), user, "{text}");
-        assert_eq!(credentials.any_token().map(|it| it.expose()), secret, "{text}");
+        assert_eq!(credentials.any_token().map(Secret::expose), secret, "{text}");
     }
 }
 

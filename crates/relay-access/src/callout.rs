@@ -266,6 +266,7 @@ const FORM: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').r
 #[cfg(test)]
 mod tests {
     use http::StatusCode;
+    use punctual_units::Bitrate;
 
     use super::*;
     use crate::call::CallDefaults;
@@ -310,13 +311,13 @@ mod tests {
         let consent = consent.expect("consent");
         assert_eq!(consent.terms.passphrase, Some("correct horse".into()));
         assert_eq!(consent.terms.lifetime, Some(Duration::from_secs(7200)));
-        assert_eq!(consent.terms.max_bitrate.map(|it| it.as_bits_per_sec()), Some(6_000_000));
+        assert_eq!(consent.terms.max_bitrate, Some(Bitrate::from_mbps(6)));
         assert_eq!(consent.stream.expect("a stream"), "live/b");
         assert_eq!(consent.user.as_deref(), Some("ann"));
         let seconds = answer(r#"{"lifetime": 90, "maxBitrate": "6Mbps", "passphrase": ""}"#);
         let terms = seconds.expect("consent").terms;
         assert_eq!(terms.lifetime, Some(Duration::from_secs(90)));
-        assert_eq!(terms.max_bitrate.map(|it| it.as_bits_per_sec()), Some(6_000_000));
+        assert_eq!(terms.max_bitrate, Some(Bitrate::from_mbps(6)));
         assert_eq!(terms.passphrase, None);
         for body in ["", "OK", "  ", "{}", r#"{"lifetime": 0, "max-bitrate": null}"#] {
             assert_eq!(answer(body), Ok(Consent::default()), "{body}");

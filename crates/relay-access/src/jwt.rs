@@ -242,7 +242,7 @@ mod tests {
         .expect("no TLS")
     }
 
-    fn object(value: Value) -> Map<String, Value> {
+    fn object(value: &Value) -> Map<String, Value> {
         value.as_object().expect("an object").clone()
     }
 
@@ -257,21 +257,21 @@ mod tests {
         ]);
         let text = json!(list.to_string());
         let actions = |claims, claim| {
-            let found = jwt(claim).permissions(&object(claims)).expect("rights");
+            let found = jwt(claim).permissions(&object(&claims)).expect("rights");
             found.iter().map(|it| (it.action, it.streams.to_string())).collect::<Vec<_>>()
         };
         let expected = vec![(Action::Publish, "live/a".to_owned()), (Action::Read, String::new())];
         assert_eq!(actions(json!({"mediamtx_permissions": list}), None), expected);
         assert_eq!(actions(json!({"punctual": text}), None), expected);
         assert_eq!(actions(json!({"rights": list}), Some("rights")), expected);
-        let error = jwt(None).permissions(&object(json!({"rights": list}))).expect_err("no claim");
+        let error = jwt(None).permissions(&object(&json!({"rights": list}))).expect_err("no claim");
         assert!(error.to_string().contains("`punctual` or `mediamtx_permissions`"), "{error}");
     }
 
     #[test]
     fn a_token_counts_between_its_times_with_room_for_clocks() {
         let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let check = |claims| check_times(&object(claims), now);
+        let check = |claims| check_times(&object(&claims), now);
         assert_eq!(check(json!({"exp": 1_000_001})), Ok(()));
         assert_eq!(check(json!({"exp": 999_995.5})), Ok(()));
         assert_eq!(check(json!({"exp": 1_000_001, "nbf": 1_000_005})), Ok(()));
