@@ -22,6 +22,7 @@ mod options;
 mod packet_cost;
 mod plan;
 mod quic;
+mod relay_config;
 mod resume;
 mod roles;
 mod session;
@@ -46,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("packet", wire::packet),
     ("plan", plan::run),
     ("quic", quic::run),
+    ("relay_config", relay_config::run),
     ("resume", resume::run),
     ("roles", roles::run),
     ("session", session::run),

@@ -35,6 +35,7 @@ const FINISHED: &[&str] = &[
     "crates/quic",
     "crates/quic-model",
     "crates/relay-access",
+    "crates/relay-config",
     "crates/resume",
     "crates/rtt",
     "crates/sim",

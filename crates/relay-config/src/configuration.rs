@@ -1,0 +1,97 @@
+//! The configuration of a relay as data.
+
+use std::net::SocketAddr;
+
+use punctual_relay_access::StreamName;
+
+use crate::hooks::HookSettings;
+use crate::http::{DrainSettings, HttpSettings};
+use crate::listener::ListenerSettings;
+use crate::origin::Part;
+use crate::streams::{StreamSettings, StreamTable};
+use crate::users::{AuthSettings, UserTable};
+
+/// The configuration of a relay. The default is that of `punctual relay` without a file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Configuration {
+    /// The listening sockets.
+    pub listeners: Vec<ListenerSettings>,
+    /// The page, the API and the metrics.
+    pub http: HttpSettings,
+    /// The settings of every stream.
+    pub streams: StreamTable,
+    /// The users. Without any other judge of callers, everybody may publish and view. Unless a user
+    /// has a right to the API, everybody on this machine has all of them.
+    pub users: Vec<UserTable>,
+    /// Other judges of callers.
+    pub auth: AuthSettings,
+    /// The commands and URLs that events start.
+    pub hooks: Vec<HookSettings>,
+    /// The end of the relay.
+    pub drain: DrainSettings,
+}
+
+impl Configuration {
+    /// The settings of the stream with this name.
+    pub fn stream(&self, name: &StreamName) -> StreamSettings {
+        self.streams.settings(name)
+    }
+
+    /// The users that admit callers if the configuration names nobody who may.
+    pub(crate) fn add_default_users(&mut self) {
+        let is_open = self.users.is_empty() && !self.auth.judges();
+        let has_role = self.users.iter().any(UserTable::has_role);
+        if is_open {
+            self.users.push(UserTable::everybody_may_stream());
+        }
+        if !has_role {
+            self.users.push(UserTable::local_administrator());
+        }
+    }
+
+    /// The faults of several keys together, each with the part and the key that shows it.
+    pub(crate) fn faults(&self) -> Vec<((Part, &'static str), String)> {
+        let mut faults = Vec::new();
+        let mut fault = |part, key, message: Option<String>| {
+            faults.extend(message.map(|message| ((part, key), message)));
+        };
+        fault(Part::Auth, "", self.auth.fault());
+        fault(Part::Drain, "spread", self.drain.fault());
+        let http = [self.http.listen, self.http.metrics];
+        if let [Some(listen), Some(metrics)] = http
+            && collide(listen, metrics)
+        {
+            fault(Part::Http, "metrics", Some("it is the address of `listen`".to_owned()));
+        }
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let Some(address) = listener.address() else { continue };
+            let before = self.listeners[..index].iter().filter_map(ListenerSettings::address);
+            if before.into_iter().any(|other| collide(address, other)) {
+                let key = if listener.quic.is_some() { "quic" } else { "srt" };
+                let message = format!("another `[[listen]]` has the UDP port {}", address.port());
+                fault(Part::Listen(index), key, Some(message));
+            }
+        }
+        faults
+    }
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self {
+            listeners: vec![ListenerSettings::default()],
+            http: HttpSettings::default(),
+            streams: StreamTable::default(),
+            users: vec![UserTable::everybody_may_stream(), UserTable::local_administrator()],
+            auth: AuthSettings::default(),
+            hooks: Vec::new(),
+            drain: DrainSettings::default(),
+        }
+    }
+}
+
+/// Whether two sockets cannot have both addresses.
+fn collide(a: SocketAddr, b: SocketAddr) -> bool {
+    let is_any = a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() == b.port() && a.port() != 0 && (a.ip() == b.ip() || is_any)
+}
