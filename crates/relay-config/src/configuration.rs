@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use punctual_relay_access::StreamName;
+use punctual_relay_access::{AccessConfig, StreamName};
 
 use crate::hooks::HookSettings;
 use crate::http::{DrainSettings, HttpSettings};
@@ -20,8 +20,8 @@ pub struct Configuration {
     pub http: HttpSettings,
     /// The settings of every stream.
     pub streams: StreamTable,
-    /// The users. Without any other judge of callers, everybody may publish and view. Unless a user
-    /// has a right to the API, everybody on this machine has all of them.
+    /// The users. If no rule is about streams, everybody may publish and view; if none is about the
+    /// API, everybody on this machine may use all of it.
     pub users: Vec<UserTable>,
     /// Other judges of callers.
     pub auth: AuthSettings,
@@ -37,16 +37,18 @@ impl Configuration {
         self.streams.settings(name)
     }
 
-    /// The users that admit callers if the configuration names nobody who may.
-    pub(crate) fn add_default_users(&mut self) {
-        let is_open = self.users.is_empty() && !self.auth.judges();
-        let has_role = self.users.iter().any(UserTable::has_role);
-        if is_open {
-            self.users.push(UserTable::everybody_may_stream());
-        }
-        if !has_role {
-            self.users.push(UserTable::local_administrator());
-        }
+    /// The rules about callers, for the decision about each.
+    ///
+    /// # Errors
+    ///
+    /// A rule cannot be, which the check of a configuration tells.
+    pub fn access(&self) -> Result<AccessConfig, String> {
+        Ok(AccessConfig {
+            users: self.users.iter().map(UserTable::user).collect::<Result<_, _>>()?,
+            signing_keys: self.auth.signing_keys().map_err(|error| error.to_string())?,
+            jwt: self.auth.jwt().map_err(|error| error.to_string())?,
+            callout: self.auth.callout().map_err(|error| error.to_string())?,
+        })
     }
 
     /// The faults of several keys together, each with the part and the key that shows it.
@@ -82,7 +84,7 @@ impl Default for Configuration {
             listeners: vec![ListenerSettings::default()],
             http: HttpSettings::default(),
             streams: StreamTable::default(),
-            users: vec![UserTable::everybody_may_stream(), UserTable::local_administrator()],
+            users: Vec::new(),
             auth: AuthSettings::default(),
             hooks: Vec::new(),
             drain: DrainSettings::default(),

@@ -63,7 +63,7 @@ fn insert(table: &mut DeTable<'static>, key: &str, text: &str, variable: usize) 
 
 /// Every variable with its part and key.
 fn known() -> Vec<(String, Part, &'static str)> {
-    fn names<T>(part: Part, rows: &[KeyRow<T>]) -> Vec<(String, Part, &'static str)> {
+    fn names<T>(part: &Part, rows: &[KeyRow<T>]) -> Vec<(String, Part, &'static str)> {
         let name = |row: &KeyRow<T>| {
             let key = row.facts.name;
             let variable = format!("{OWN}{}_{key}", part.name()).replace('-', "_");
@@ -71,10 +71,10 @@ fn known() -> Vec<(String, Part, &'static str)> {
         };
         rows.iter().map(name).collect()
     }
-    let mut known = names(Part::Http, HTTP);
-    known.extend(names(Part::Auth, AUTH));
-    known.extend(names(Part::Drain, DRAIN));
-    known.extend(names(Part::Defaults, STREAM));
+    let mut known = names(&Part::Http, HTTP);
+    known.extend(names(&Part::Auth, AUTH));
+    known.extend(names(&Part::Drain, DRAIN));
+    known.extend(names(&Part::Defaults, STREAM));
     known
 }
 

@@ -222,7 +222,7 @@ pub(crate) const HOOK: &[KeyRow<HookSettings>] = &[
             "start a program again that ends while the state of its event lasts",
         ),
         set: |it, value| store(&mut it.restart, value.switch()),
-        show: |it| shown_plain(it.restart),
+        show: |it| shown_plain(&it.restart),
     },
     KeyRow {
         facts: facts(

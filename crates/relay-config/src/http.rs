@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use punctual_relay_access::Network;
+use punctual_relay_access::{Network, Url};
 
 use crate::listener::{TlsFiles, networks, shown_networks, shown_path};
 use crate::problem::Faults;
 use crate::rows::{KeyFacts, KeyRow, ReloadEffect, Shown, store};
 use crate::secret::SecretValue;
-use crate::toml_text::{quoted, shown_list, shown_option, shown_text, shown_time};
+use crate::toml_text::{quoted, shown_list, shown_text, shown_time};
 use crate::value::Value;
 
 /// The page, the API and the metrics.
@@ -202,27 +202,20 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// A URL of HTTP, as the value of a key.
 pub(crate) fn url(value: &Value<'_>) -> Result<Option<SecretValue>, Faults> {
     let text = value.text(2_000)?;
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    match rest {
-        _ if text.is_empty() => Ok(None),
-        Some(rest) if !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']) => {
-            let is_odd = |c: char| c.is_whitespace() || c.is_control();
-            match text.contains(is_odd) {
-                false => Ok(Some(SecretValue::written(text))),
-                true => Err("it contains a space or a control character".into()),
-            }
-        }
-        _ => Err("it is not a URL that begins with http:// or https://".into()),
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match text.parse::<Url>() {
+        Ok(_) => Ok(Some(SecretValue::written(text))),
+        Err(error) => Err(error.to_string().into()),
     }
 }
 
-/// A URL without the password before its host and without the values of its query.
+/// A URL; `…` stands for its login and its query, which may be secrets.
 pub(crate) fn shown_url<'a>(url: Option<&'a SecretValue>) -> Shown<'a> {
-    match url {
-        None => shown_option(None::<&str>),
-        Some(url) => {
-            let shown = punctual_uri::redacted(url.secret.expose());
-            Shown::Hidden(vec![url], quoted(&shown))
-        }
-    }
+    let Some(value) = url else { return Shown::Nothing };
+    let text = value.secret.expose();
+    let shown = text.parse().map_or_else(|_| String::new(), |url: Url| url.to_string());
+    let rest = if shown == text { "" } else { "…" };
+    Shown::Hidden(vec![value], quoted(&(shown + rest)))
 }

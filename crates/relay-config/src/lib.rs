@@ -71,4 +71,4 @@ pub use streams::{
     RecordSettings, RetryRange, SecondPublisher, SegmentTime, SlowViewer, SourceSettings,
     StreamSection, StreamSettings, StreamTable, StreamUri, ViewerSettings, ViewerStart,
 };
-pub use users::{AuthSettings, CalloutFormat, PermissionTable, UserTable};
+pub use users::{AuthSettings, PermissionTable, UserTable};

@@ -257,7 +257,7 @@ pub(crate) const LISTEN: &[KeyRow<ListenerSettings>] = &[
             "the most callers at one time; further ones are refused",
         ),
         set: |it, value| store(&mut it.max_callers, value.small_count(1..=1_000_000)),
-        show: |it| shown_plain(it.max_callers),
+        show: |it| shown_plain(&it.max_callers),
     },
     KeyRow {
         facts: facts(
@@ -268,7 +268,7 @@ pub(crate) const LISTEN: &[KeyRow<ListenerSettings>] = &[
             "the most callers from one IP address at one time",
         ),
         set: |it, value| store(&mut it.max_callers_per_address, value.small_count(0..=1_000_000)),
-        show: |it| shown_plain(it.max_callers_per_address),
+        show: |it| shown_plain(&it.max_callers_per_address),
     },
     KeyRow {
         facts: facts(
@@ -279,7 +279,7 @@ pub(crate) const LISTEN: &[KeyRow<ListenerSettings>] = &[
             "the most calls of a second; further ones are refused with one datagram each",
         ),
         set: |it, value| store(&mut it.calls_per_second, value.small_count(1..=1_000_000)),
-        show: |it| shown_plain(it.calls_per_second),
+        show: |it| shown_plain(&it.calls_per_second),
     },
     KeyRow {
         facts: facts(

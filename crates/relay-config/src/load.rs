@@ -172,7 +172,7 @@ impl<'a> Check<'a> {
     fn new(sources: &'a Sources) -> Self {
         Self {
             context: Context { files: &sources.files, only_texts: false },
-            configuration: Configuration { users: Vec::new(), ..Configuration::default() },
+            configuration: Configuration::default(),
             defaults: StreamSettings::default(),
             origins: Origins::default(),
             problems: Vec::new(),
@@ -291,7 +291,7 @@ impl<'a> Check<'a> {
         layer: &Layer<'_>,
         (value, span): (&DeValue<'_>, &Range<usize>),
         (name, rows, most): (&str, &[KeyRow<T>], usize),
-        (part, start): (fn(usize) -> Part, fn() -> T),
+        (part, start): PartStart<T>,
         fault: fn(&T) -> Option<String>,
     ) -> Vec<T> {
         let single;
@@ -438,7 +438,7 @@ impl<'a> Check<'a> {
         self.configuration.streams = StreamTable::new(self.defaults.clone(), read);
     }
 
-    /// The end: what several parts mean together, and who is admitted if nobody is named.
+    /// The end: what several parts mean together.
     fn finish(mut self) -> Result<Loaded, Vec<ConfigProblem>> {
         for (key, message) in self.configuration.faults() {
             let (part, name) = key;
@@ -456,7 +456,6 @@ impl<'a> Check<'a> {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
-        self.configuration.add_default_users();
         Ok(Loaded { configuration: self.configuration, origins: self.origins })
     }
 }
@@ -486,6 +485,9 @@ impl<'l, 't> Section<'l, 't> {
         }
     }
 }
+
+/// The part of a table by its number, and its keys before it is read.
+type PartStart<T> = (fn(usize) -> Part, fn() -> T);
 
 /// The names of tables.
 const SECTIONS: &[&str] =

@@ -53,8 +53,9 @@ pub fn sections() -> Vec<KeySection> {
         section(
             (
                 "[[user]]",
-                "The users and what they may do. Without `[[user]]` and `[auth]`, everybody may publish, view and \
-                 play recordings. As long as no user may use the API, everybody on this machine may.",
+                "The users and what they may do. Without a rule about streams, here or in `[auth]`, \
+                 everybody may publish, view and play recordings. Without a user who may use the \
+                 API, everybody on this machine may use all of it.",
             ),
             USER,
             &UserTable::default(),

@@ -35,7 +35,7 @@ pub(crate) fn key(name: &str) -> String {
 /// A time in the largest unit that leaves no fraction: `120ms`, `1d`.
 pub(crate) fn time(time: Duration) -> String {
     let nanos = time.as_nanos();
-    let unit = UNITS.iter().find(|(_, size)| nanos % size == 0 && nanos > 0);
+    let unit = UNITS.iter().find(|(_, size)| nanos > 0 && nanos.is_multiple_of(*size));
     match unit {
         None => "0s".to_owned(),
         Some((unit, size)) => format!("{}{unit}", nanos / size),
@@ -46,7 +46,7 @@ pub(crate) fn time(time: Duration) -> String {
 pub(crate) fn bytes(bytes: u64) -> String {
     match [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)]
         .iter()
-        .find(|(_, size)| bytes > 0 && bytes % size == 0)
+        .find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size))
     {
         Some((unit, size)) => format!("{}{unit}", bytes / size),
         None => format!("{bytes}B"),
@@ -75,7 +75,7 @@ pub(crate) fn shown_time<'a>(value: Duration) -> Shown<'a> {
 }
 
 /// A number or a switch as the value of a key.
-pub(crate) fn shown_plain<'a>(value: impl ToString) -> Shown<'a> {
+pub(crate) fn shown_plain<'a>(value: &impl ToString) -> Shown<'a> {
     Shown::Toml(value.to_string())
 }
 

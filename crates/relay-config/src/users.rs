@@ -1,7 +1,10 @@
 //! `[[user]]` and `[auth]`: who may do what, as plain data.
 
+use std::time::Duration;
+
 use punctual_relay_access::{
-    Action, ActionError, Network, Password, PatternError, Role, SigningKey, StreamPattern,
+    Action, ActionError, CalloutConfig, CalloutFormat, JwtConfig, Network, Password, PatternError,
+    SigningKey, SigningKeyError, StreamPattern, UrlError, User,
 };
 
 use crate::http::{shown_url, url};
@@ -38,7 +41,7 @@ pub struct PermissionTable {
 }
 
 /// Other judges of callers than the users of the configuration.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AuthSettings {
     /// The URL that is asked about each caller.
     pub http: Option<SecretValue>,
@@ -50,67 +53,48 @@ pub struct AuthSettings {
     pub issuer: Option<String>,
     /// The audience that a JWT must name.
     pub audience: Option<String>,
-    /// The claim that has the permissions.
-    pub claim: String,
+    /// The claim that has the permissions; `None`: `punctual` and `mediamtx_permissions`.
+    pub claim: Option<String>,
     /// The key of short signed tokens.
     pub signing_key: Option<SecretValue>,
     /// Whether a reload ends connections that have lost their right.
     pub apply_to_existing: bool,
 }
 
-/// The form of the question about a caller.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum CalloutFormat {
-    /// MediaMTX's JSON.
-    #[default]
-    Mediamtx,
-    /// The form of nginx-rtmp, which srtrelay sends as well.
-    Nginx,
-}
-
 impl UserTable {
-    /// Everybody from these networks may do these things with all streams.
-    fn anybody(ips: Vec<Network>, actions: &[Action]) -> Self {
-        let permission = |action: &Action| PermissionTable {
-            action: Some(*action),
-            ..PermissionTable::default()
+    /// The user, for the decision about callers.
+    ///
+    /// # Errors
+    ///
+    /// The user cannot be, which the check of a configuration tells.
+    pub fn user(&self) -> Result<User, String> {
+        let password = |value: &SecretValue| {
+            Password::new(value.secret.clone()).map_err(|error| error.to_string())
         };
-        let permissions = actions.iter().map(permission).collect();
-        Self { name: ANYBODY.to_owned(), ips, permissions, ..Self::default() }
-    }
-
-    /// Whether the user may do something by the page and the API.
-    pub(crate) fn has_role(&self) -> bool {
-        self.permissions.iter().any(|it| matches!(it.action, Some(Action::Api(_))))
-    }
-
-    /// The users of a relay whose configuration has no judge of callers: everybody may publish,
-    /// view and play recordings.
-    pub(crate) fn everybody_may_stream() -> Self {
-        Self::anybody(Vec::new(), &[Action::Publish, Action::Read, Action::Playback])
-    }
-
-    /// The administrator of a relay whose configuration gives nobody a role: everybody on this
-    /// machine.
-    pub(crate) fn local_administrator() -> Self {
-        let ips = LOCAL.iter().filter_map(|text| text.parse().ok()).collect();
-        Self::anybody(ips, &[Action::Api(Role::Admin), Action::Metrics])
+        let mut user = User::new(&self.name).with_networks(self.ips.clone());
+        if let Some(value) = &self.password {
+            user = user.with_password(password(value)?);
+        }
+        if let Some(value) = &self.token {
+            user = user.with_token(password(value)?);
+        }
+        for permission in &self.permissions {
+            let action = permission.action.ok_or("a permission has no `action`")?;
+            user = user.with_permission(action, permission.stream.clone());
+        }
+        user.check().map_err(|error| error.to_string())?;
+        Ok(user)
     }
 
     /// The fault of several keys together.
     pub(crate) fn fault(&self) -> Option<String> {
-        let is_any = self.name == ANYBODY;
-        let has_proof = self.password.is_some() || self.token.is_some() || !self.ips.is_empty();
-        let message = match is_any {
-            _ if self.name.is_empty() => "it has no `name`; `any` stands for everybody",
-            true if self.password.is_some() => {
-                "the user `any` has no password, since callers give the name of a user with it"
+        match self.user() {
+            Err(fault) => Some(fault),
+            Ok(_) if self.permissions.is_empty() => {
+                Some("it may do nothing: it has no `permissions`".to_owned())
             }
-            false if !has_proof => "it has neither a password nor a token nor `ips`",
-            _ if self.permissions.is_empty() => "it may do nothing: it has no `permissions`",
-            _ => return None,
-        };
-        Some(message.to_owned())
+            Ok(_) => None,
+        }
     }
 }
 
@@ -120,25 +104,38 @@ impl Default for PermissionTable {
     }
 }
 
-impl Default for AuthSettings {
-    fn default() -> Self {
-        Self {
-            http: None,
-            format: CalloutFormat::Mediamtx,
-            jwks: None,
-            issuer: None,
-            audience: None,
-            claim: "punctual".to_owned(),
-            signing_key: None,
-            apply_to_existing: false,
-        }
-    }
-}
-
 impl AuthSettings {
-    /// Whether somebody else than the users of the configuration may admit callers.
-    pub(crate) const fn judges(&self) -> bool {
-        self.http.is_some() || self.jwks.is_some() || self.signing_key.is_some()
+    /// The server that is asked about callers.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a URL, which the check of a configuration tells.
+    pub fn callout(&self) -> Result<Option<CalloutConfig>, UrlError> {
+        let Some(url) = &self.http else { return Ok(None) };
+        let url = url.secret.expose().parse()?;
+        Ok(Some(CalloutConfig { url, format: self.format, timeout: TIMEOUT }))
+    }
+
+    /// The JSON web tokens that are accepted.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a URL, which the check of a configuration tells.
+    pub fn jwt(&self) -> Result<Option<JwtConfig>, UrlError> {
+        let Some(url) = &self.jwks else { return Ok(None) };
+        let keys = url.secret.expose().parse()?;
+        let Self { issuer, audience, claim, .. } = self.clone();
+        Ok(Some(JwtConfig { keys, issuer, audience, claim, timeout: TIMEOUT }))
+    }
+
+    /// The keys of short signed tokens; the first signs.
+    ///
+    /// # Errors
+    ///
+    /// A key is too short, which the check of a configuration tells.
+    pub fn signing_keys(&self) -> Result<Vec<SigningKey>, SigningKeyError> {
+        let keys = self.signing_key.as_ref().map(|keys| SigningKey::list(keys.secret.expose()));
+        keys.unwrap_or_else(|| Ok(Vec::new()))
     }
 
     /// The fault of several keys together.
@@ -368,12 +365,12 @@ pub(crate) const AUTH: &[KeyRow<AuthSettings>] = &[
         facts: facts(
             "auth",
             "claim",
-            "a text",
+            "a text; default: `punctual` and `mediamtx_permissions`",
             "MediaMTX: authJWTClaimKey",
-            "the claim that has the permissions; `mediamtx_permissions` is read as well",
+            "the claim that has the permissions",
         ),
-        set: |it, value| store(&mut it.claim, value.filled_text(200).map(str::to_owned)),
-        show: |it| shown_text(&it.claim),
+        set: |it, value| store(&mut it.claim, value.filled_text(200).map(|it| Some(it.to_owned()))),
+        show: |it| shown_option(it.claim.as_ref()),
     },
     KeyRow {
         facts: facts(
@@ -395,7 +392,7 @@ pub(crate) const AUTH: &[KeyRow<AuthSettings>] = &[
             "end connections that lose their right by a reload; otherwise it counts for new ones",
         ),
         set: |it, value| store(&mut it.apply_to_existing, value.switch()),
-        show: |it| shown_plain(it.apply_to_existing),
+        show: |it| shown_plain(&it.apply_to_existing),
     },
 ];
 
@@ -414,10 +411,8 @@ fn signing_key(value: SecretValue) -> Result<Option<SecretValue>, Faults> {
 }
 
 const FORMATS: &[(&str, CalloutFormat)] =
-    &[("mediamtx", CalloutFormat::Mediamtx), ("nginx", CalloutFormat::Nginx)];
+    &[("mediamtx", CalloutFormat::MediaMtx), ("nginx", CalloutFormat::Nginx)];
 
-/// The name of the user that stands for everybody.
-const ANYBODY: &str = "any";
-/// The addresses of this machine.
-const LOCAL: [&str; 2] = ["127.0.0.0/8", "::1"];
+/// The time in which a server must answer about a caller, or give its keys.
+const TIMEOUT: Duration = Duration::from_secs(5);
 const MOST_PERMISSIONS: usize = 1_000;

@@ -122,7 +122,7 @@ pub(crate) const STREAM: &[KeyRow<StreamSettings>] = &[
             "pull the source only while somebody views",
         ),
         set: |it, value| store(&mut it.source.on_demand, value.switch()),
-        show: |it| shown_plain(it.source.on_demand),
+        show: |it| shown_plain(&it.source.on_demand),
     },
     KeyRow {
         facts: facts(
@@ -241,7 +241,7 @@ pub(crate) const STREAM: &[KeyRow<StreamSettings>] = &[
             "the most viewers",
         ),
         set: |it, value| store(&mut it.viewers.most, value.small_count(0..=1_000_000)),
-        show: |it| shown_plain(it.viewers.most),
+        show: |it| shown_plain(&it.viewers.most),
     },
     KeyRow {
         facts: facts(
@@ -252,7 +252,7 @@ pub(crate) const STREAM: &[KeyRow<StreamSettings>] = &[
             "the most viewers of one user or token",
         ),
         set: |it, value| store(&mut it.viewers.most_per_user, value.small_count(0..=1_000_000)),
-        show: |it| shown_plain(it.viewers.most_per_user),
+        show: |it| shown_plain(&it.viewers.most_per_user),
     },
     KeyRow {
         facts: facts(
@@ -311,7 +311,7 @@ pub(crate) const STREAM: &[KeyRow<StreamSettings>] = &[
             "the length of the keys of encryption",
         ),
         set: |it, value| store(&mut it.encryption.key_length, key_length(value)),
-        show: |it| shown_plain(it.encryption.key_length.unwrap_or(0)),
+        show: |it| shown_plain(&it.encryption.key_length.unwrap_or(0)),
     },
     KeyRow {
         facts: facts(
@@ -361,7 +361,7 @@ pub(crate) const STREAM: &[KeyRow<StreamSettings>] = &[
             "record the stream as it is received, with an index",
         ),
         set: |it, value| store(&mut it.record.enabled, value.switch()),
-        show: |it| shown_plain(it.record.enabled),
+        show: |it| shown_plain(&it.record.enabled),
     },
     KeyRow {
         facts: facts(

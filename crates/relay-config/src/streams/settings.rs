@@ -146,7 +146,7 @@ pub enum CipherChoice {
 }
 
 /// A destination of a stream.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ForwardSettings {
     /// Its name in the API and in metrics.
     pub name: String,
@@ -298,12 +298,6 @@ impl Default for ViewerSettings {
 impl Default for EncryptionSettings {
     fn default() -> Self {
         Self { publish: None, read: None, key_length: None, cipher: CipherChoice::Auto }
-    }
-}
-
-impl Default for ForwardSettings {
-    fn default() -> Self {
-        Self { name: String::new(), to: None }
     }
 }
 
