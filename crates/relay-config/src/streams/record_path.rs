@@ -48,7 +48,7 @@ impl RecordPath {
             rest = &after[name.len()..];
         }
         let has = |name: &&str| names.contains(name);
-        if !has(&"s") && !["Y", "m", "d", "H", "M", "S"].iter().all(|name| has(name)) {
+        if !has(&"s") && !["Y", "m", "d", "H", "M", "S"].iter().all(has) {
             let missing = "each segment needs a name of its own: write `%s`, or all of `%Y %m %d %H \
                            %M %S`";
             return Err(missing.to_owned());
