@@ -4,6 +4,7 @@
 //!   whether there are any.
 //! - [`Checker`] tells what happened to a stream on its way, from its own counters and clocks.
 //! - [`Aligner`] makes messages of whole packets from messages of any size.
+//! - [`PesReader`] joins the packets of a PID to PES packets, which have times.
 //! - [`Inspector`] reads a stream as it passes: programs, formats, random access points, faults.
 //! - [`Cut`] passes a stream on to a receiver that misses a part of it.
 //! - [`PcrPacer`] tells when to send each packet of a file, by the clock in the file.
@@ -63,6 +64,7 @@ mod layout;
 mod pacer;
 mod packet;
 mod pcr;
+mod pes;
 mod pes_header;
 mod pid_check;
 mod psi;
@@ -84,6 +86,7 @@ pub use layout::Layout;
 pub use pacer::{PacingError, PcrPacer};
 pub use packet::{NULL_PID, NotAPacket, PACKET_LEN, Packet, SYNC_BYTE};
 pub use pcr::Pcr;
+pub use pes::{PesPacket, PesReader, unwrap_timestamp};
 pub use pes_header::PesHeader;
 pub use pid_check::PidReport;
 pub use psi::{ElementaryStream, Program};
