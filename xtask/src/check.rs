@@ -81,7 +81,7 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 13] = [
+const CORE: [&str; 14] = [
     "punctual-units",
     "punctual-rates",
     "punctual-rtt",
@@ -91,6 +91,7 @@ const CORE: [&str; 13] = [
     "punctual-netem",
     "punctual-metrics",
     "punctual-mpegts",
+    "punctual-fmp4",
     "punctual-sim",
     "punctual-probe",
     "punctual-quic-model",

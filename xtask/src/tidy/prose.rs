@@ -21,6 +21,7 @@ const FINISHED: &[&str] = &[
     "crates/ends",
     "crates/figures",
     "crates/file",
+    "crates/fmp4",
     "crates/fuzzing",
     "crates/io",
     "crates/lab",

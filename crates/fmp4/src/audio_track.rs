@@ -1,0 +1,105 @@
+use punctual_mpegts::{PesPacket, PesReader};
+
+use crate::audio::{AudioCoding, AudioConfig, AudioReader};
+use crate::boxes::Sample;
+use crate::timeline::Timeline;
+
+/// The sound of a stream, from its PES packets to samples.
+///
+/// Times count samples from the first frame on, so that frames stand edge to edge; where the
+/// stream's own times differ by more than [`TOLERANCE`], they count again.
+#[derive(Debug)]
+pub(crate) struct AudioTrack {
+    pub(crate) pid: u16,
+    pub(crate) packets: PesReader,
+    pub(crate) language: Option<String>,
+    reader: AudioReader,
+    /// The end of the latest frame, in samples, by the configuration that it belongs to.
+    next: Option<i64>,
+    config: Option<AudioConfig>,
+}
+
+/// Frames that stand edge to edge.
+#[derive(Debug)]
+pub(crate) struct Sound {
+    /// The begin of the first frame, in samples.
+    pub(crate) time: i64,
+    pub(crate) frames: Vec<Sample>,
+}
+
+impl Sound {
+    /// How long the frames play, in samples.
+    pub(crate) fn length(&self) -> i64 {
+        self.frames.iter().map(|frame| i64::from(frame.duration)).sum()
+    }
+}
+
+impl AudioTrack {
+    pub(crate) fn new(pid: u16, coding: AudioCoding, language: Option<String>) -> Self {
+        let (packets, reader) = (PesReader::default(), AudioReader::new(coding));
+        Self { pid, packets, language, reader, next: None, config: None }
+    }
+
+    /// The configuration of the latest frames.
+    pub(crate) fn config(&self) -> Option<&AudioConfig> {
+        self.config.as_ref()
+    }
+
+    /// The end of the latest frame, in ticks of 90 kHz.
+    pub(crate) fn end(&self) -> Option<i64> {
+        let rate = i64::from(self.config.as_ref()?.sample_rate);
+        Some(self.next?.saturating_mul(Timeline::HZ.into()) / rate)
+    }
+
+    /// The next PES packet; it `leads` where the stream has no picture.
+    pub(crate) fn read(&mut self, pes: &PesPacket, line: &mut Timeline, leads: bool) -> Vec<Sound> {
+        if pes.is_damaged {
+            self.reader.forget_part();
+            return Vec::new();
+        }
+        let start = match pes.pts {
+            Some(pts) if leads => Some(line.lead(pts, self.end()).time),
+            Some(pts) => line.place(pts),
+            None => None,
+        };
+        let frames = self.reader.read(&pes.payload);
+        if self.config.as_ref() != self.reader.config() {
+            self.config = self.reader.config().cloned();
+            self.next = None;
+        }
+        let Some(rate) = self.config.as_ref().map(|config| i64::from(config.sample_rate)) else {
+            return Vec::new();
+        };
+        if pes.pts.is_some() && start.is_none() {
+            self.next = None;
+            return Vec::new();
+        }
+        let mut sounds: Vec<Sound> = Vec::new();
+        let mut time = self.next;
+        for frame in frames {
+            if let (true, Some(start)) = (frame.is_timed, start) {
+                let start = start.saturating_mul(rate) / i64::from(Timeline::HZ);
+                let differs = time.is_none_or(|time| (start - time).abs() > rate / TOLERANCE);
+                time = if differs { Some(start) } else { time };
+            }
+            let Some(begin) = time else { continue };
+            let end = begin + i64::from(frame.samples);
+            time = Some(end);
+            // What overlaps the latest frame was played already.
+            if begin < 0 || self.next.is_some_and(|next| begin < next) {
+                continue;
+            }
+            let sample =
+                Sample { duration: frame.samples, offset: 0, is_key: true, data: frame.data };
+            match sounds.last_mut().filter(|_| self.next == Some(begin)) {
+                Some(sound) => sound.frames.push(sample),
+                None => sounds.push(Sound { time: begin, frames: vec![sample] }),
+            }
+            self.next = Some(end);
+        }
+        sounds
+    }
+}
+
+/// 20 ms, as a part of a second: what careless encoders differ by, and nobody hears.
+const TOLERANCE: i64 = 50;

@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use crate::{Fragment, Init, Output};
+
+/// What a player that comes now starts with: the initialization segment, and the fragments from the
+/// newest key frame on.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
+    init: Option<Arc<Init>>,
+    fragments: Vec<Fragment>,
+    size: usize,
+}
+
+impl Recent {
+    /// The most bytes that are kept: ten seconds of 25 Mb/s. With longer distances of key frames a
+    /// player waits for the next.
+    pub const MOST_BYTES: usize = 32 << 20;
+
+    /// Takes in the next piece of the output.
+    pub fn push(&mut self, output: &Output) {
+        match output {
+            Output::Init(init) => {
+                self.init = Some(Arc::new(init.clone()));
+                self.clear();
+            }
+            Output::Fragment(fragment) => self.push_fragment(fragment),
+            Output::Unplayable(_) => *self = Self::default(),
+        }
+    }
+
+    fn push_fragment(&mut self, fragment: &Fragment) {
+        let is_too_much = self.size + fragment.bytes.len() > Self::MOST_BYTES;
+        if fragment.is_key || is_too_much {
+            self.clear();
+        }
+        let follows_a_key = fragment.is_key || !self.fragments.is_empty();
+        if follows_a_key && !fragment.is_leading {
+            self.size += fragment.bytes.len();
+            self.fragments.push(fragment.clone());
+        }
+    }
+
+    /// The initialization segment in force.
+    pub fn init(&self) -> Option<&Arc<Init>> {
+        self.init.as_ref()
+    }
+
+    /// The fragments from the newest key frame on. Of a stream without picture each is one, so it is
+    /// the latest alone.
+    pub fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    fn clear(&mut self) {
+        self.fragments.clear();
+        self.size = 0;
+    }
+}

@@ -1,0 +1,248 @@
+use mp4_atom::{Hvc1, HvcCArray, Hvcc};
+
+use super::nal::{append_with_length, nal_units, without_emulation_prevention};
+use super::parameter_sets::ParameterSets;
+use super::{Picture, VideoCoding, VideoConfig, visual};
+use crate::bits::BitReader;
+
+/// Reads access units of HEVC (ISO/IEC 23008-2), and writes samples of `hvc1` (ISO/IEC 14496-15).
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    vps: ParameterSets,
+    sps: ParameterSets,
+    pps: ParameterSets,
+    config: Option<VideoConfig>,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, access_unit: &[u8]) -> Picture {
+        let mut picture = Picture::default();
+        let (mut changed, mut has_picture) = (false, false);
+        for nal in nal_units(access_unit).filter(|nal| nal.len() > 2) {
+            let kind = nal[0] >> 1 & 0x3F;
+            match kind {
+                // Their numbers: four bits; behind the profile; an Exp-Golomb code.
+                VPS => changed |= self.vps.insert(nal[2] >> 4, nal),
+                SPS => changed |= self.sps.insert(0, nal),
+                PPS => {
+                    let id = BitReader::new(&nal[2..]).unsigned();
+                    let id = id.and_then(|id| u8::try_from(id).ok());
+                    changed |= id.is_some_and(|id| self.pps.insert(id, nal));
+                }
+                DELIMITER | END_OF_SEQUENCE | END_OF_STREAM | FILLER => {}
+                _ => {
+                    picture.is_key |= INTRA_RANDOM_ACCESS.contains(&kind);
+                    picture.is_skipped_leading |= SKIPPED_LEADING.contains(&kind);
+                    has_picture |= kind < VPS;
+                    append_with_length(nal, &mut picture.data);
+                }
+            }
+        }
+        if changed {
+            self.config = self.make_config();
+        }
+        if has_picture { picture } else { Picture::default() }
+    }
+
+    pub(super) fn config(&self) -> Option<&VideoConfig> {
+        self.config.as_ref()
+    }
+
+    fn make_config(&self) -> Option<VideoConfig> {
+        self.vps.first()?;
+        self.pps.first()?;
+        let sps = Sps::read(self.sps.first()?)?;
+        let array = |kind, sets: &ParameterSets| HvcCArray {
+            completeness: true,
+            nal_unit_type: kind,
+            nalus: sets.to_vec(),
+        };
+        let hvcc = Hvcc {
+            configuration_version: 1,
+            general_profile_space: sps.profile[0] >> 6,
+            general_tier_flag: sps.profile[0] & 0x20 != 0,
+            general_profile_idc: sps.profile[0] & 0x1F,
+            general_profile_compatibility_flags: sps.profile[1..5].try_into().ok()?,
+            general_constraint_indicator_flags: sps.profile[5..11].try_into().ok()?,
+            general_level_idc: sps.profile[11],
+            chroma_format_idc: sps.chroma_format,
+            bit_depth_luma_minus8: sps.depths_minus_8[0],
+            bit_depth_chroma_minus8: sps.depths_minus_8[1],
+            num_temporal_layers: sps.temporal_layers,
+            temporal_id_nested: sps.is_nested,
+            length_size_minus_one: 3,
+            arrays: vec![array(VPS, &self.vps), array(SPS, &self.sps), array(PPS, &self.pps)],
+            ..Hvcc::default()
+        };
+        let codec = codec_name(&sps.profile);
+        let entry = Hvc1 {
+            visual: visual(sps.width, sps.height),
+            hvcc,
+            lhvc: None,
+            btrt: None,
+            colr: None,
+            pasp: None,
+            taic: None,
+            fiel: None,
+            ccst: None,
+            spatial: None,
+        };
+        Some(VideoConfig {
+            coding: VideoCoding::Hevc,
+            codec,
+            width: sps.width,
+            height: sps.height,
+            entry: entry.into(),
+        })
+    }
+}
+
+/// The name by ISO/IEC 14496-15 annex E: profile, compatibility with its bits reversed, tier and
+/// level, constraints without trailing zeros.
+fn codec_name(profile: &[u8; 12]) -> String {
+    let space = ["", "A", "B", "C"][usize::from(profile[0] >> 6)];
+    let compatibility =
+        u32::from_be_bytes([profile[1], profile[2], profile[3], profile[4]]).reverse_bits();
+    let tier = if profile[0] & 0x20 != 0 { 'H' } else { 'L' };
+    let mut name =
+        format!("hvc1.{space}{}.{compatibility:X}.{tier}{}", profile[0] & 0x1F, profile[11]);
+    let constraints = &profile[5..11];
+    let used = constraints.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    for byte in &constraints[..used] {
+        name.push_str(&format!(".{byte:X}"));
+    }
+    name
+}
+
+/// The fields of a sequence parameter set that a sample entry repeats.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Sps {
+    /// Profile, tier and level as they stand: 12 bytes.
+    profile: [u8; 12],
+    temporal_layers: u8,
+    is_nested: bool,
+    chroma_format: u8,
+    depths_minus_8: [u8; 2],
+    width: u16,
+    height: u16,
+}
+
+impl Sps {
+    /// Section 7.3.2.2, up to the bit depths.
+    fn read(nal: &[u8]) -> Option<Self> {
+        let raw = without_emulation_prevention(nal);
+        let mut bits = BitReader::new(raw.get(2..)?);
+        bits.skip(4)?;
+        let layers_minus_1 = bits.bits(3)?;
+        let is_nested = bits.bit()?;
+        let mut profile = [0; 12];
+        for byte in &mut profile {
+            *byte = bits.byte()?;
+        }
+        skip_layers(&mut bits, layers_minus_1)?;
+        bits.unsigned()?;
+        let chroma_format = bits.unsigned().filter(|&format| format <= 3)?;
+        if chroma_format == 3 {
+            bits.bit()?;
+        }
+        let (wide, high) = (bits.unsigned()?, bits.unsigned()?);
+        let mut crop = [0; 4];
+        if bits.bit()? {
+            for side in &mut crop {
+                *side = bits.unsigned()?;
+            }
+        }
+        let unit_x = if matches!(chroma_format, 1 | 2) { 2 } else { 1 };
+        let unit_y = if chroma_format == 1 { 2 } else { 1 };
+        let [left, right, top, bottom] = crop;
+        let width = wide.checked_sub(left.checked_add(right)?.checked_mul(unit_x)?)?;
+        let height = high.checked_sub(top.checked_add(bottom)?.checked_mul(unit_y)?)?;
+        let depth = |bits: &mut BitReader<'_>| {
+            bits.unsigned().filter(|&depth| depth <= 8).and_then(|depth| u8::try_from(depth).ok())
+        };
+        Some(Self {
+            profile,
+            temporal_layers: u8::try_from(layers_minus_1 + 1).ok()?,
+            is_nested,
+            chroma_format: u8::try_from(chroma_format).ok()?,
+            depths_minus_8: [depth(&mut bits)?, depth(&mut bits)?],
+            width: u16::try_from(width).ok()?,
+            height: u16::try_from(height).ok()?,
+        })
+    }
+}
+
+/// Profiles and levels of temporal layers (section 7.3.3).
+fn skip_layers(bits: &mut BitReader<'_>, layers_minus_1: u32) -> Option<()> {
+    let mut length = 0;
+    for _ in 0..layers_minus_1 {
+        length += if bits.bit()? { 88 } else { 0 };
+        length += if bits.bit()? { 8 } else { 0 };
+    }
+    if layers_minus_1 > 0 {
+        bits.skip(2 * (8 - layers_minus_1))?;
+    }
+    bits.skip(length)
+}
+
+const VPS: u8 = 32;
+const SPS: u8 = 33;
+const PPS: u8 = 34;
+const DELIMITER: u8 = 35;
+const END_OF_SEQUENCE: u8 = 36;
+const END_OF_STREAM: u8 = 37;
+const FILLER: u8 = 38;
+
+/// BLA, IDR and CRA pictures.
+const INTRA_RANDOM_ACCESS: std::ops::RangeInclusive<u8> = 16..=21;
+
+/// RASL pictures.
+const SKIPPED_LEADING: std::ops::RangeInclusive<u8> = 8..=9;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 1920 × 1080, Main, level 4, from x265.
+    const MAIN: &[u8] = &[
+        0x42, 1, 1, 1, 0x60, 0, 0, 3, 0, 0x90, 0, 0, 3, 0, 0, 3, 0, 0x78, 0xA0, 3, 0xC0, 0x80,
+        0x10, 0xE5, 0x96, 0x66, 0x69, 0x24, 0xCA, 0xE0, 0x10, 0, 0, 3, 0, 0x10, 0, 0, 3, 1, 0xE0,
+        0x80,
+    ];
+
+    fn stream(nals: &[&[u8]]) -> Vec<u8> {
+        nals.iter().flat_map(|nal| [&[0, 0, 0, 1][..], nal].concat()).collect()
+    }
+
+    #[test]
+    fn parameter_sets_become_the_config_and_leave_the_sample() {
+        let mut reader = Reader::default();
+        let unit = stream(&[
+            &[0x46, 1, 0x50],
+            &[0x40, 1, 0x0C, 1],
+            MAIN,
+            &[0x44, 1, 0xC1, 0x72],
+            &[0x26, 1, 0xAF],
+        ]);
+        let picture = reader.read(&unit);
+        assert!(picture.is_key && !picture.is_skipped_leading);
+        assert_eq!(picture.data, [0, 0, 0, 3, 0x26, 1, 0xAF]);
+        let config = reader.config().unwrap();
+        assert_eq!(config.codec, "hvc1.1.6.L120.90");
+        assert_eq!((config.width, config.height), (1920, 1080));
+        assert!(reader.read(&stream(&[&[0x10, 1, 9]])).is_skipped_leading);
+        assert!(!reader.read(&stream(&[&[0x02, 1, 9]])).is_key);
+    }
+
+    proptest! {
+        #[test]
+        fn any_parameter_set_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let mut nal = MAIN[..2].to_vec();
+            nal.extend(bytes);
+            let _ = Sps::read(&nal);
+            Reader::default().read(&stream(&[&nal, &[0x40, 1, 0x0C], &nal[1..], &[0x44, 1, 9]]));
+        }
+    }
+}
