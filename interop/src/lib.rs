@@ -13,6 +13,7 @@
 
 mod arrival;
 mod c_library;
+mod chromium;
 mod clip;
 mod documented;
 mod folder;
@@ -31,6 +32,7 @@ pub use arrival::{
     assert_arrived_up_to_the_end, assert_arrived_whole, wait_for_silence, wait_for_size,
 };
 pub use c_library::SrtLibrary;
+pub use chromium::{Chromium, Page, Window};
 pub use clip::{Clip, Feed};
 pub use documented::documented_commands;
 pub use folder::Folder;

@@ -10,6 +10,8 @@ use crate::program::vlc;
 pub enum Tool {
     /// Python with aioquic, a QUIC implementation.
     Aioquic,
+    /// Chromium, a browser.
+    Chromium,
     /// The C compiler and libsrt's headers.
     CompilerAndLibsrt,
     /// The C++ compiler.
@@ -46,6 +48,7 @@ impl Tool {
     fn is_installed(self) -> bool {
         match self {
             Self::Aioquic => succeeds("python3", &["-c", "import aioquic"]),
+            Self::Chromium => succeeds("chromium", &["--version"]),
             Self::CompilerAndLibsrt => {
                 succeeds("cc", &["--version"]) && succeeds("pkg-config", &["--exists", "srt"])
             }
@@ -77,6 +80,7 @@ impl Tool {
                         -r interop/peers/requirements.txt, and its bin folder in PATH"
                     .to_owned();
             }
+            Self::Chromium => "chromium",
             Self::CompilerAndLibsrt => "gcc libc6-dev pkg-config libsrt-gnutls-dev",
             Self::CppCompiler => "g++",
             Self::Ffmpeg => "ffmpeg",
