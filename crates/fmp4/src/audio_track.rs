@@ -16,6 +16,8 @@ pub(crate) struct AudioTrack {
     reader: AudioReader,
     /// The end of the latest frame, in samples, by the configuration that it belongs to.
     next: Option<i64>,
+    /// The end of all frames so far, in ticks of 90 kHz: no frame goes back behind it.
+    latest_end: Option<i64>,
     config: Option<AudioConfig>,
 }
 
@@ -37,7 +39,7 @@ impl Sound {
 impl AudioTrack {
     pub(crate) fn new(pid: u16, coding: AudioCoding, language: Option<String>) -> Self {
         let (packets, reader) = (PesReader::default(), AudioReader::new(coding));
-        Self { pid, packets, language, reader, next: None, config: None }
+        Self { pid, packets, language, reader, next: None, latest_end: None, config: None }
     }
 
     /// The configuration of the latest frames.
@@ -47,8 +49,7 @@ impl AudioTrack {
 
     /// The end of the latest frame, in ticks of 90 kHz.
     pub(crate) fn end(&self) -> Option<i64> {
-        let rate = i64::from(self.config.as_ref()?.sample_rate);
-        Some(self.next?.saturating_mul(Timeline::HZ.into()) / rate)
+        self.latest_end
     }
 
     /// The next PES packet; it `leads` where the stream has no picture.
@@ -86,7 +87,11 @@ impl AudioTrack {
             let end = begin + i64::from(frame.samples);
             time = Some(end);
             // What overlaps the latest frame was played already.
-            if begin < 0 || self.next.is_some_and(|next| begin < next) {
+            let is_played = match self.next {
+                Some(next) => begin < next,
+                None => self.latest_end.is_some_and(|end| ticks(begin, rate) < end),
+            };
+            if begin < 0 || is_played {
                 continue;
             }
             let sample =
@@ -96,9 +101,15 @@ impl AudioTrack {
                 None => sounds.push(Sound { time: begin, frames: vec![sample] }),
             }
             self.next = Some(end);
+            self.latest_end = Some(ticks(end, rate));
         }
         sounds
     }
+}
+
+/// The time of a number of samples, in ticks of 90 kHz.
+fn ticks(samples: i64, rate: i64) -> i64 {
+    samples.saturating_mul(Timeline::HZ.into()) / rate
 }
 
 /// 20 ms, as a part of a second: what careless encoders differ by, and nobody hears.

@@ -12,6 +12,7 @@ mod config;
 mod endpoint;
 mod file_message;
 mod forge;
+mod fragments;
 mod frames;
 mod group;
 mod input;
@@ -36,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("access", access::run),
     ("endpoint", endpoint::run),
     ("file_message", file_message::run),
+    ("fragments", fragments::run),
     ("frames", frames::run),
     ("group", group::run),
     ("handshake", wire::handshake),

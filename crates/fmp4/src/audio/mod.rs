@@ -53,12 +53,13 @@ pub(crate) struct AudioReader {
 #[derive(Debug)]
 enum Format {
     Adts,
-    Latm(latm::Reader),
+    Latm(Box<latm::Reader>),
     Opus,
     Mpeg,
 }
 
 /// What stands at the begin of some bytes.
+#[expect(clippy::large_enum_variant, reason = "it lives until the frame is taken")]
 enum Found {
     /// A frame in the first `length` bytes; the configuration if it may have changed.
     Frame { length: usize, data: Vec<u8>, samples: u32, config: Option<AudioConfig> },
@@ -72,7 +73,7 @@ impl AudioReader {
     pub(crate) fn new(coding: AudioCoding) -> Self {
         let format = match coding {
             AudioCoding::AacAdts => Format::Adts,
-            AudioCoding::AacLatm => Format::Latm(latm::Reader::default()),
+            AudioCoding::AacLatm => Format::Latm(Box::default()),
             AudioCoding::Opus => Format::Opus,
             AudioCoding::Mpeg => Format::Mpeg,
         };
