@@ -173,3 +173,72 @@ const SHORTEST: Duration = Duration::from_millis(950);
 
 /// Segments that are kept behind the playlist, for players that have just read it.
 const KEPT: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Track;
+
+    fn init() -> Output {
+        Output::Init(Init {
+            video: None,
+            audio: None,
+            left_out: Vec::new(),
+            bytes: Bytes::from_static(b"init"),
+            video_bytes: None,
+        })
+    }
+
+    fn picture(at: u64, is_key: bool, is_leading: bool) -> Output {
+        Output::Fragment(Fragment {
+            track: Track::Video,
+            is_key,
+            is_leading,
+            start: Duration::from_millis(at),
+            duration: Duration::from_millis(40),
+            bytes: Bytes::from_static(b"picture"),
+        })
+    }
+
+    /// `seconds` of pictures from `from` seconds on, a key frame each half second.
+    fn push(segmenter: &mut Segmenter, from: u64, seconds: u64) {
+        for at in (1000 * from..1000 * (from + seconds)).step_by(100) {
+            segmenter.push(&picture(at, at % 500 == 0, false));
+        }
+    }
+
+    #[test]
+    fn segments_begin_at_key_frames_a_second_apart() {
+        let mut segmenter = Segmenter::default();
+        segmenter.push(&init());
+        push(&mut segmenter, 5, 3);
+        let playlist = segmenter.playlist().unwrap();
+        assert_eq!(
+            playlist,
+            "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:0\n\
+             #EXT-X-DISCONTINUITY-SEQUENCE:0\n#EXT-X-INDEPENDENT-SEGMENTS\n\
+             #EXT-X-MAP:URI=\"init-0.mp4\"\n#EXTINF:1.00000,\n0.m4s\n#EXTINF:1.00000,\n1.m4s\n"
+        );
+        assert_eq!(segmenter.segment(1).unwrap().bytes.len(), 10 * 7);
+        assert!(segmenter.segment(2).is_none());
+        segmenter.finish();
+        assert!(segmenter.segment(2).is_some());
+    }
+
+    #[test]
+    fn another_header_is_a_break_and_old_segments_go() {
+        let mut segmenter = Segmenter::default();
+        segmenter.push(&init());
+        push(&mut segmenter, 0, 2);
+        segmenter.push(&init());
+        push(&mut segmenter, 2, 2);
+        let playlist = segmenter.playlist().unwrap();
+        assert!(playlist.contains("1.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"init-1.mp4\"\n"));
+
+        push(&mut segmenter, 4, 20);
+        let playlist = segmenter.playlist().unwrap();
+        assert!(playlist.contains("#EXT-X-MEDIA-SEQUENCE:17\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n"));
+        assert!(segmenter.segment(13).is_none() && segmenter.init(0).is_none());
+        assert!(segmenter.segment(14).is_some(), "players may still ask for it");
+    }
+}

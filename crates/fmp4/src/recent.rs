@@ -56,3 +56,57 @@ impl Recent {
         self.size = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::Track;
+
+    fn init() -> Output {
+        Output::Init(Init {
+            video: None,
+            audio: None,
+            left_out: Vec::new(),
+            bytes: Bytes::from_static(b"init"),
+            video_bytes: None,
+        })
+    }
+
+    fn picture(at: u64, is_key: bool, is_leading: bool) -> Output {
+        Output::Fragment(Fragment {
+            track: Track::Video,
+            is_key,
+            is_leading,
+            start: Duration::from_millis(at),
+            duration: Duration::from_millis(40),
+            bytes: Bytes::from_static(b"picture"),
+        })
+    }
+
+    #[test]
+    fn a_player_starts_at_the_newest_key_frame_without_leading_pictures() {
+        let mut recent = Recent::default();
+        recent.push(&init());
+        recent.push(&picture(0, false, false));
+        assert!(recent.fragments().is_empty());
+        for (at, is_key, is_leading) in [
+            (1, true, false),
+            (2, false, false),
+            (3, true, false),
+            (4, false, true),
+            (5, false, false),
+        ] {
+            recent.push(&picture(at, is_key, is_leading));
+        }
+        let starts: Vec<_> = recent.fragments().iter().map(|it| it.start.as_millis()).collect();
+        assert_eq!(starts, [3, 5]);
+        recent.push(&init());
+        assert!(recent.fragments().is_empty() && recent.init().is_some());
+        recent.push(&Output::Unplayable(vec!["AC-3"]));
+        assert!(recent.init().is_none());
+    }
+}
