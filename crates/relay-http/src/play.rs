@@ -22,9 +22,10 @@
 //!
 //! With `?sound=no` in the address the sound is left out, for browsers that decode only the picture.
 //!
-//! Close codes, each with a reason in words that the player shows: 1001 the relay ends, 4401 and
-//! 4403 the viewer may not watch, 4404 the stream is not there, 4408 the viewer is too slow. After
-//! all but 4401 and 4403 the player calls again, after half a second at first and at most after 15.
+//! Close codes, each with a reason in words that the player shows: 4401 and 4403 the viewer may not
+//! watch, 4404 the stream is not there, 4503 the relay cannot serve it now, 4410 the stream ended.
+//! After all but 4401 and 4403 the player calls again, after half a second at first and at most
+//! after 15.
 
 use bytes::Bytes;
 use punctual_fmp4::{Init, Output, Recent, Track};

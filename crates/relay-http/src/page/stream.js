@@ -1,0 +1,253 @@
+// The view of one stream: picture, charts, connections, refusals, events.
+
+import { act, get, Refused, streamPath } from "/page/api.js";
+import { chart } from "/page/chart.js";
+import { bytes, clock, described, h, keyed, millis, rate, say, since, whole } from "/page/dom.js";
+import { playerBox } from "/page/watch.js";
+
+const STATES = { online: "Online", waiting: "Waiting for its source", offline: "Offline" };
+
+/** The most events that the view keeps. */
+const MOST_EVENTS = 200;
+
+/** The view of the stream of this name. */
+export function streamView(name, relay) {
+  const path = streamPath(name);
+  const of = `stream=${encodeURIComponent(name)}`;
+  const parts = {
+    badge: h("span"),
+    buttons: h("div", { class: "buttons" }),
+    facts: h("dl", { class: "facts" }),
+    charts: charts(),
+    tracks: table("Tracks", ["PID", "Content", "Language", "*Rate"]),
+    health: h("dl", { class: "facts" }),
+    forwards: table("Destinations", ["Destination", "State", "*Sent", "*RTT", ""]),
+    connections: table("Connections", ["Address", "Part", "User", "*Rate", "*RTT", "*Latency", "*Lost", "*Dropped", "*Since", ""]),
+    refusals: table("Refused calls", ["Address", "Reason", "Stream ID", "*Calls", "Time"]),
+    events: h("ul", { class: "log" }),
+    noEvents: h("p", { class: "empty" }, "Nothing has happened yet."),
+  };
+  const player = playerBox(name);
+  const healthBox = h("section", { class: "card" }, h("h2", {}, "Transport stream"), parts.health);
+  const root = h("div", { class: "stack" },
+    h("div", { class: "head" }, h("a", { class: "back", href: "#/", "aria-label": "All streams" }, "← Streams"),
+      h("h1", {}, name), parts.badge, h("a", { href: watchPath(name), target: "_blank" }, "Player alone"), parts.buttons),
+    h("section", { class: "card" }, parts.facts),
+    h("div", { class: "two" }, player.root, h("div", { class: "stack" }, parts.tracks.root, healthBox)),
+    h("div", { class: "charts" }, ...parts.charts),
+    parts.connections.root, parts.forwards.root, parts.refusals.root,
+    h("section", { class: "card flush" }, h("h2", {}, "Events"), parts.events, parts.noEvents));
+  const doing = (button, method, where, body) => perform(relay, button, view.refresh, method, where, body);
+  const view = {
+    root,
+    title: name,
+    async refresh() {
+      try {
+        const [stream, connections, refusals] = await Promise.all([
+          get(path), get(`/v1/connections?${of}`), get(`/v1/refusals?${of}`),
+        ]);
+        showHead(parts, stream, relay, doing, path);
+        showFacts(parts.facts, stream);
+        parts.tracks.show(stream.tracks, (track) => track.pid, trackCells);
+        showHealth(parts.health, stream);
+        parts.forwards.show(stream.forwards, (it) => it.id, (it) => forwardCells(it, relay, doing, path));
+        parts.connections.show(connections, (it) => it.id, (it) => connectionCells(it, relay, doing));
+        parts.refusals.show(refusals.slice(0, 50), (it) => it.at + it.address + it.reason, refusalCells);
+        player.offer(stream.state === "online");
+      } catch (error) {
+        if (!(error instanceof Refused) || error.status !== 404) throw error;
+        parts.badge.className = "badge";
+        say(parts.badge, "There is no such stream now");
+        player.offer(false);
+      }
+    },
+    numbers() {
+      const history = relay.histories.of(name);
+      for (const figure of parts.charts) figure.draw(history);
+    },
+    event(event) {
+      if (event.stream !== name) return;
+      parts.noEvents.hidden = true;
+      parts.events.prepend(h("li", {}, h("time", { datetime: event.at }, clock(event.at)), h("span", { class: "text" }, event.text)));
+      while (parts.events.childElementCount > MOST_EVENTS) parts.events.lastElementChild.remove();
+    },
+    close: () => player.close(),
+  };
+  relay.events.forEach((event) => view.event(event));
+  requestAnimationFrame(() => view.numbers());
+  return view;
+}
+
+/** The page with the player alone. */
+function watchPath(name) {
+  return `/watch/${name.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+function charts() {
+  const one = (title, unit, column, digits) => chart({ title, unit, digits, lines: [{ column, colour: "one" }] });
+  return [
+    chart({ title: "Rate", unit: "Mb/s", digits: 2, lines: [{ column: "in", label: "in", colour: "one" }, { column: "out", label: "out", colour: "two" }] }),
+    one("Round trip", "ms", "rtt", 1),
+    one("Loss", "%", "loss", 2),
+    one("Retransmissions", "%", "retransmitted", 2),
+    chart({ title: "Unrecovered", unit: "packets/s", digits: 0, lines: [{ column: "unrecovered", colour: "three" }] }),
+    one("Receive buffer", "ms", "buffer", 0),
+  ];
+}
+
+/** The columns that take a whole line on a phone. */
+const WIDE = new Set(["Content", "Reason", "Stream ID"]);
+
+/** A table with a title; a head with `*` is that of numbers. Without rows it is hidden. */
+function table(title, heads) {
+  const rows = h("tbody");
+  const labels = heads.map((head) => head.replace("*", ""));
+  const cells = heads.map((head, index) => h("th", { scope: "col", class: head.startsWith("*") ? "number" : "" }, labels[index]));
+  const root = h("section", { class: "card flush", hidden: true }, h("h2", {}, title),
+    h("div", { class: "scroll" }, h("table", { class: "cards" }, h("thead", {}, h("tr", {}, ...cells)), rows)));
+  const show = (items, key, cellsOf) => {
+    root.hidden = items.length === 0;
+    keyed(rows, items, (item) => String(key(item)), () => {
+      const row = h("tr", {}, ...heads.map((head, index) => {
+        if (index === 0) return h("th", { scope: "row", class: "name" });
+        const kind = head.startsWith("*") ? "number" : labels[index] ? WIDE.has(head) ? "name wide" : "name" : "act";
+        return h("td", { class: kind, "data-label": labels[index] || null });
+      }));
+      row.show = (item) => cellsOf(item).forEach((content, index) => fill(row.children[index], content));
+      return row;
+    });
+  };
+  return { root, show };
+}
+
+/** A cell's text; an element is put in once, and keeps its place and focus. */
+function fill(cell, content) {
+  if (!(content instanceof Element)) return say(cell, content ?? "");
+  const same = cell.firstElementChild;
+  if (same?.tagName === content.tagName && same.textContent === content.textContent && same.className === content.className) return undefined;
+  return cell.replaceChildren(content);
+}
+
+function showHead(parts, stream, relay, doing, path) {
+  parts.badge.className = `badge ${stream.state}`;
+  say(parts.badge, STATES[stream.state]);
+  if (!relay.rights.operate) return;
+  const isRecording = stream.recording?.state === "running";
+  const items = [
+    { name: isRecording ? "Stop recording" : "Record", where: `${path}/record/${isRecording ? "stop" : "start"}` },
+    { name: "Reset counters", where: `${path}/reset-counters` },
+  ];
+  keyed(parts.buttons, items, (it) => it.name, (it) => {
+    const button = h("button", { type: "button", class: "quiet", onclick: () => doing(button, "POST", it.where) }, it.name);
+    button.show = () => {};
+    return button;
+  });
+}
+
+function showFacts(list, stream) {
+  const [input, recording] = [stream.inbound, stream.recording];
+  const viewers = stream.viewers.filter((it) => it.viewers > 0).map((it) => `${whole(it.viewers)} ${it.protocol}`).join(", ");
+  const facts = [
+    ["Source", stream.source ? `${stream.source.address}${stream.source.user ? ` (${stream.source.user})` : ""}` : "–"],
+    ["Since", since(stream.since)],
+    ["Content", described(stream.tracks)],
+    ["Viewers", viewers || "none"],
+    ["Received", bytes(input.bytes)],
+    ["Sent", bytes(stream.outbound.bytes)],
+    ["Lost", `${whole(input.packets_lost)} packets`],
+    ["Unrecovered", `${whole(input.packets_unrecovered)} packets`],
+    ["Latency", millis(input.latency_ms)],
+    ["Counted", `for ${since(stream.counters_since)}`],
+  ];
+  if (recording) {
+    const words = { running: "running", ended: "ended", failed: `failed: ${recording.last_error ?? ""}` };
+    facts.push(["Recording", `${words[recording.state]}, ${bytes(recording.bytes)}`]);
+  }
+  showPairs(list, facts);
+}
+
+function showHealth(list, stream) {
+  const health = stream.health_in;
+  const out = stream.health_out;
+  const both = (field) => `${whole(health[field])} in, ${whole(out[field])} out`;
+  const facts = [
+    ["Continuity errors", both("continuity_errors")],
+    ["PAT, PMT errors", `${whole(health.pat_errors + health.pmt_errors)}`],
+    ["PID errors", whole(health.pid_errors)],
+    ["Sync losses", whole(health.sync_losses)],
+    ["PCR errors", whole(health.pcr_repetition_errors + health.pcr_discontinuities + health.pcr_accuracy_errors)],
+    ["PTS errors", whole(health.pts_errors)],
+    ["CRC, transport errors", whole(health.crc_errors + health.transport_errors)],
+    ["Random access", health.random_access_interval_ms ? `every ${(health.random_access_interval_ms / 1000).toFixed(2)} s` : "–"],
+    ["Latest error", health.last_error_at ? clock(health.last_error_at) : "none"],
+  ];
+  showPairs(list, facts);
+}
+
+function showPairs(list, pairs) {
+  keyed(list, pairs, (pair) => pair[0], ([name]) => {
+    const value = h("dd");
+    const part = h("div", {}, h("dt", {}, name), value);
+    part.show = (pair) => say(value, pair[1]);
+    return part;
+  });
+}
+
+function trackCells(track) {
+  const picture = track.width ? `, ${track.width}×${track.height}` : "";
+  const fps = track.frame_rate ? `, ${Number(track.frame_rate.toFixed(2))} fps` : "";
+  const sound = track.sample_rate_hz ? `, ${track.sample_rate_hz / 1000} kHz` : "";
+  const channels = track.channels ? `, ${track.channels} ch` : "";
+  const profile = track.profile ? ` ${track.profile}` : "";
+  return [String(track.pid), track.codec + profile + picture + fps + sound + channels, track.language ?? "–", rate(track.rate_bps)];
+}
+
+function forwardCells(forward, relay, doing, path) {
+  const kind = forward.up ? "up" : forward.wanted ? "down" : "";
+  const word = forward.up ? "Up" : forward.wanted ? "Down" : "Stopped";
+  const state = h("span", { class: `badge ${kind}`, title: forward.last_error }, word);
+  const verb = forward.wanted ? "Stop" : "Start";
+  const where = `${path}/forward/${encodeURIComponent(forward.id)}/${verb.toLowerCase()}`;
+  const button = h("button", { type: "button", class: "quiet small", onclick: () => doing(button, "POST", where) }, verb);
+  const error = !forward.up && forward.wanted && forward.last_error;
+  return [error ? `${forward.to}: ${forward.last_error}` : forward.to, state, bytes(forward.bytes), millis(forward.rtt_ms), relay.rights.operate ? button : ""];
+}
+
+function connectionCells(connection, relay, doing) {
+  const its = connection.statistics;
+  const isIn = ["publisher", "pull"].includes(connection.role);
+  const button = h("button", { type: "button", class: "danger small", "aria-label": `Kick ${connection.address}`, onclick: () => {
+    if (confirm(`End the connection of ${connection.address}?`)) doing(button, "DELETE", `/v1/connections/${encodeURIComponent(connection.id)}`);
+  } }, "Kick");
+  const skips = connection.skips ? `, ${whole(connection.skips)} skips` : "";
+  return [
+    connection.address,
+    `${connection.role} by ${connection.protocol}${skips}`,
+    connection.user ?? "–",
+    its ? rate(1e6 * (isIn ? its.mbpsRecvRate : its.mbpsSendRate)) : "–",
+    millis(its?.msRTT),
+    millis(connection.latency?.agreed_ms),
+    its ? whole(isIn ? its.pktRcvLoss : its.pktSndLoss) : "–",
+    its ? whole(isIn ? its.pktRcvDrop : its.pktSndDrop) : "–",
+    since(connection.opened_at),
+    relay.rights.operate ? button : "",
+  ];
+}
+
+function refusalCells(refusal) {
+  return [refusal.address, refusal.text, refusal.stream_id || "–", whole(refusal.count), clock(refusal.at)];
+}
+
+/** Does an act of a button, and shows its result. */
+async function perform(relay, button, refresh, method, where, body) {
+  button.disabled = true;
+  try {
+    await act(method, where, body);
+    relay.tell(null);
+    await refresh();
+  } catch (error) {
+    relay.tell(error.message, true);
+  } finally {
+    button.disabled = false;
+  }
+}

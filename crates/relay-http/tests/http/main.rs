@@ -1,0 +1,15 @@
+//! The HTTP service over real connections, with a relay of the tests behind it.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::disallowed_types, reason = "the tests' relay is shared with the server's tasks")]
+#![expect(clippy::disallowed_methods, reason = "the server runs in real time")]
+
+mod api;
+mod client;
+mod compat;
+mod guard;
+mod hostile;
+mod page;
+mod play;
+mod stand_in;
+mod tls;
