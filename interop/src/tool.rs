@@ -28,6 +28,8 @@ pub enum Tool {
     Nm,
     /// Echo requests.
     Ping,
+    /// Prometheus, and its tool that checks metrics and rules.
+    Prometheus,
     /// Python without any package.
     Python,
     /// Privileges of a command.
@@ -62,6 +64,9 @@ impl Tool {
             Self::Ip => succeeds("ip", &["-Version"]),
             Self::Nm => succeeds("nm", &["--version"]),
             Self::Ping => succeeds("ping", &["-V"]),
+            Self::Prometheus => {
+                succeeds("promtool", &["--version"]) && succeeds("prometheus", &["--version"])
+            }
             Self::Python => succeeds("python3", &["--version"]),
             Self::Setpriv => succeeds("setpriv", &["--version"]),
             Self::Setsid => succeeds("setsid", &["--version"]),
@@ -89,6 +94,7 @@ impl Tool {
             Self::Ip => "iproute2",
             Self::Nm => "binutils",
             Self::Ping => "iputils-ping",
+            Self::Prometheus => "prometheus",
             Self::Python => "python3",
             Self::Setpriv | Self::Setsid => "util-linux",
             Self::Sleep => "coreutils",

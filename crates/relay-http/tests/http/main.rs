@@ -9,6 +9,7 @@ mod client;
 mod compat;
 mod guard;
 mod hostile;
+mod metrics;
 mod page;
 mod play;
 mod stand_in;
