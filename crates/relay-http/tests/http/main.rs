@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "the server runs in real time")]
 
 mod api;
+mod browser;
 mod client;
 mod compat;
 mod guard;
