@@ -27,6 +27,7 @@ mod relay_config;
 mod resume;
 mod roles;
 mod session;
+mod transport_stream;
 mod wire;
 
 /// Takes any bytes, and panics if a promise is broken.
@@ -53,6 +54,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("resume", resume::run),
     ("roles", roles::run),
     ("session", session::run),
+    ("transport_stream", transport_stream::run),
 ];
 
 /// Hands `input` to the target of this name.

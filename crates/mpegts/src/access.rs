@@ -144,8 +144,8 @@ impl AccessFinder {
             if !has_ended {
                 self.unit.push(byte);
             }
-            // Few units need more than their first byte, and those that do are looked at again
-            // when they end.
+            // Few units need more than their first byte; these are looked at again when they
+            // end.
             let is_time = has_ended || matches!(self.unit.len(), 1 | SLICE_START | UNIT);
             if !is_time {
                 continue;

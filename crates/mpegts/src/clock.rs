@@ -47,7 +47,7 @@ impl Clock {
         let mut interval = Duration::ZERO;
         let mut is_off = false;
         match clock.step {
-            // A jump of the clock is no interval; a stall of the network is none either.
+            // Neither a jump of the clock nor a stall of the network is an interval.
             Step::Forward(ticks) => {
                 let waited = arrival.saturating_sub(earlier_arrival);
                 interval = duration_of(ticks).min(waited);

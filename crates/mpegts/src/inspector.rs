@@ -9,8 +9,9 @@ use crate::format::{AudioFormat, VideoFormat};
 use crate::health::{Fault, Health, Interval};
 use crate::pid_check::{Checked, ClockStep, PidCheck};
 use crate::psi::{CAT, Change, PAT, Program, Tables};
+use crate::rate::Rate;
 use crate::section::SectionReader;
-use crate::stream::Stream;
+use crate::stream::{RandomAccess, Stream};
 use crate::{NULL_PID, PACKET_LEN, Packet, StreamReport};
 
 /// Reads a stream as it passes: its programs and their formats, the places at which a decoder can
@@ -37,18 +38,6 @@ pub struct Inspector {
     access_interval: Option<Duration>,
     next_check: Duration,
     total: Rate,
-}
-
-/// A place at which a decoder can begin: a picture that needs no earlier one, or a frame of sound
-/// in a program without video.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct RandomAccess {
-    /// The number of the packet in which it begins; the first packet of the stream is number 0.
-    pub packet: u64,
-    /// The PID of its stream.
-    pub pid: u16,
-    /// When it is to be shown, in ticks of 90 kHz, if the packet tells.
-    pub pts: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -94,7 +83,7 @@ impl Inspector {
     /// Takes in the next packet, which arrived at `now`.
     ///
     /// Tells a random access point as soon as it is known. It begins in this packet or in an
-    /// earlier one. What counts is the first stream of video of the first program, or its first
+    /// earlier one. The first stream of video of the first program counts, or its first
     /// stream of sound if it has no video.
     pub fn push(&mut self, packet: Packet<'_>, now: Duration) -> Option<RandomAccess> {
         let number = self.packets;
@@ -200,12 +189,15 @@ impl Inspector {
 
     /// The totals of the stream and of each PID. There are no bytes outside packets.
     pub fn report(&self) -> StreamReport {
+        // A PID that the tables name may not have come.
+        let seen = self.pids.iter().map(|it| (it.pid, it.check.report()));
+        let seen = seen.filter(|(_, report)| report.packets > 0);
         StreamReport {
             bytes: self.packets * PACKET_LEN as u64,
             packets: self.packets,
             null_packets: self.null_packets,
             transport_errors: self.transport_errors,
-            pids: self.pids.iter().map(|it| (it.pid, it.check.report())).collect(),
+            pids: seen.collect(),
             ..StreamReport::default()
         }
     }
@@ -406,33 +398,6 @@ fn is_free(pid: u16) -> bool {
 
 fn bits(packets: &Rate, now: Duration) -> u64 {
     u64::from(packets.at(now)) * PACKET_LEN as u64 * 8
-}
-
-/// Counts by full seconds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rate {
-    second: u64,
-    count: u32,
-    before: u32,
-}
-
-impl Rate {
-    pub(crate) fn count(&mut self, now: Duration) {
-        if now.as_secs() != self.second {
-            self.before = self.at(now);
-            (self.second, self.count) = (now.as_secs(), 0);
-        }
-        self.count = self.count.saturating_add(1);
-    }
-
-    /// The number in the latest full second.
-    pub(crate) fn at(&self, now: Duration) -> u32 {
-        match now.as_secs().checked_sub(self.second) {
-            Some(0) => self.before,
-            Some(1) => self.count,
-            _ => 0,
-        }
-    }
 }
 
 const CAT_PID: u16 = 1;

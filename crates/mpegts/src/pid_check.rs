@@ -56,7 +56,7 @@ pub(crate) struct ClockStep {
 pub(crate) enum Step {
     /// There is none: the reference is the first, or the first after an announced break.
     First,
-    /// So many ticks forward.
+    /// This number of ticks forward.
     Forward(u64),
     /// Back.
     Back,

@@ -3,8 +3,20 @@ use std::time::Duration;
 use crate::access::AccessFinder;
 use crate::format::{self, AudioFormat, VideoFormat};
 use crate::health::Interval;
-use crate::inspector::Rate;
-use crate::{Packet, PesHeader, RandomAccess, StreamKind};
+use crate::rate::Rate;
+use crate::{Packet, PesHeader, StreamKind};
+
+/// A place at which a decoder can begin: a picture that needs no earlier one, or a frame of sound
+/// in a program without video.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RandomAccess {
+    /// The number of the packet in which it begins; the first packet of the stream is number 0.
+    pub packet: u64,
+    /// The PID of its stream.
+    pub pid: u16,
+    /// When it is to be shown, in ticks of 90 kHz, if the packet tells.
+    pub pts: Option<u64>,
+}
 
 /// A stream of video or sound: where a decoder can begin, its format, and how often it comes.
 #[derive(Clone, Debug)]

@@ -54,7 +54,7 @@ fn units(bytes: &[u8]) -> BTreeMap<u16, Vec<Vec<u8>>> {
 /// One stay of the receiver: which of the next entries it takes, and for how many packets.
 type Stay = (usize, usize);
 
-/// The stream that a receiver gets with these stays, in messages of so many packets.
+/// The stream that a receiver gets with these stays, in messages of this number of packets.
 fn receive(stays: &[Stay], message: usize) -> Vec<u8> {
     let (mut cut, mut sent, mut place) = (Cut::default(), Vec::new(), 0);
     for (skipped, packets) in stays {
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_not_cut_is_neither_changed_nor_copied() {
+fn a_message_without_a_cut_is_neither_changed_nor_copied() {
     let (access, tables) = &CLIP.entries[0];
     let mut cut = Cut::default();
     assert_eq!(cut.pass(&CLIP.bytes), Bytes::new(), "nothing before the first entry");

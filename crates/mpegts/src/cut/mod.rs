@@ -131,8 +131,8 @@ impl Cut {
         sent.into()
     }
 
-    /// Passes on the next packets of the stream, whole ones: the message as it is as a rule. What
-    /// is left of it may be empty, and it may be longer than before.
+    /// Passes on the next packets of the stream, whole ones: the message as it is as a rule. The
+    /// result may be empty, and it may be longer than the message.
     pub fn pass(&mut self, message: &Bytes) -> Bytes {
         if self.is_out() {
             return Bytes::new();

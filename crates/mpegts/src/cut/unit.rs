@@ -1,5 +1,5 @@
-use crate::cut::versions::Versions;
-use crate::section::{HEADER_LEN, LONG_LEN, STUFFING, crc32_from, section_len};
+use crate::cut::versions::{Header, VERSION_AT, Versions, difference};
+use crate::section::{HEADER_LEN, STUFFING, section_len};
 use crate::{PACKET_LEN, Packet};
 
 /// The unit of a PID that has begun, and what of it is still to come.
@@ -8,7 +8,7 @@ pub(super) enum Unit {
     /// None, or all of it has come.
     #[default]
     None,
-    /// A PES packet with so many bytes still to come.
+    /// A PES packet, and the bytes of it that are still to come.
     Bounded(usize),
     /// A PES packet that ends where the next one begins.
     Unbounded,
@@ -146,19 +146,3 @@ impl OpenSection {
         self.at >= HEADER_LEN && self.at >= self.len()
     }
 }
-
-/// The change of the checksum of a section of `len` bytes whose version byte changes by `change`.
-/// The checksum of a difference is the difference of checksums.
-pub(super) fn difference(change: u8, len: usize) -> u32 {
-    if change == 0 || len < LONG_LEN {
-        return 0;
-    }
-    let first = crc32_from(0, &[change]);
-    (0..len - VERSION_AT - 1 - 4).fold(first, |register, _| crc32_from(register, &[0]))
-}
-
-/// The bytes of a section up to and with its number.
-pub(super) type Header = [u8; 7];
-
-/// The place of the byte with a section's version.
-pub(super) const VERSION_AT: usize = 5;

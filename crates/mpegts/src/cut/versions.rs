@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
 
 use crate::Packet;
-use crate::cut::unit::{Header, VERSION_AT, difference};
 use crate::psi::{CAT, PAT, PMT};
-use crate::section::{LONG_LEN, Section, SectionReader};
+use crate::section::{LONG_LEN, Section, SectionReader, crc32_from};
 
-/// The versions of the tables that a receiver knows, and those that the stream gives them.
+/// The versions of the tables that a receiver knows, beside the versions of the stream.
 ///
 /// A receiver has one PAT, one CAT, and a map of each program. At most 256 are followed.
 #[derive(Clone, Debug, Default)]
@@ -112,6 +111,22 @@ fn version_of(byte: u8) -> u8 {
 fn plain(checksum: u32, version_byte: u8, len: usize) -> u32 {
     checksum ^ difference(version_byte & (VERSIONS << 1), len)
 }
+
+/// The change of the checksum of a section of `len` bytes whose version byte changes by `change`.
+/// The checksum of a difference is the difference of checksums.
+pub(super) fn difference(change: u8, len: usize) -> u32 {
+    if change == 0 || len < LONG_LEN {
+        return 0;
+    }
+    let first = crc32_from(0, &[change]);
+    (0..len - VERSION_AT - 1 - 4).fold(first, |register, _| crc32_from(register, &[0]))
+}
+
+/// The bytes of a section up to and with its number.
+pub(super) type Header = [u8; 7];
+
+/// The place of the byte with a section's version.
+pub(super) const VERSION_AT: usize = 5;
 
 /// The largest version.
 const VERSIONS: u8 = 31;

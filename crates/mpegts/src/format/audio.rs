@@ -1,4 +1,4 @@
-use super::AudioFormat;
+use super::facts::AudioFormat;
 use crate::StreamKind;
 
 /// Reads the header of the first frame in a PES packet's payload; `channels` is what a descriptor

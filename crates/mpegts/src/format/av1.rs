@@ -1,5 +1,5 @@
 use super::bits::Bits;
-use super::{VideoFormat, rate, size};
+use super::facts::{VideoFormat, rate, size};
 
 /// Reads the payload of a sequence header (AV1 section 5.5.1).
 pub(crate) fn read(payload: &[u8]) -> Option<VideoFormat> {

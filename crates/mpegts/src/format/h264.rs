@@ -1,5 +1,5 @@
 use super::bits::{Bits, unescaped};
-use super::{VideoFormat, rate, size};
+use super::facts::{VideoFormat, rate, size};
 
 /// Reads a sequence parameter set, from the byte of its type on (ISO/IEC 14496-10 section
 /// 7.3.2.1.1).
@@ -162,7 +162,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_parameter_set_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            for format in [read(&bytes), super::super::hevc(&bytes), super::super::av1(&bytes)] {
+            for format in [read(&bytes), crate::format::hevc(&bytes), crate::format::av1(&bytes)] {
                 prop_assert!(format.is_none_or(|it| it.width > 0 && it.height <= 65_536));
             }
         }

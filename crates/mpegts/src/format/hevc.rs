@@ -1,5 +1,5 @@
 use super::bits::{Bits, unescaped};
-use super::{VideoFormat, rate, size};
+use super::facts::{VideoFormat, rate, size};
 
 /// Reads a sequence parameter set, from its NAL unit's header on (ITU-T H.265 section 7.3.2.2).
 pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {

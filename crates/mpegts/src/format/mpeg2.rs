@@ -1,5 +1,5 @@
 use super::bits::Bits;
-use super::{VideoFormat, rate, size};
+use super::facts::{VideoFormat, rate, size};
 
 /// Reads a sequence header, from the byte of its start code on (ISO/IEC 13818-2 section 6.2.2.1).
 pub(crate) fn read(unit: &[u8]) -> Option<VideoFormat> {
