@@ -4,7 +4,8 @@ use punctual_metrics::rtp::RtpPacket;
 use punctual_metrics::{MIN_PAYLOAD, Meter, ReadStampError, Stamp, write_stamp};
 use punctual_mpegts::{Checker, Framer, Layout, PACKET_LEN, PcrPacer, SYNC_BYTE};
 use punctual_probe::Report;
-use punctual_stats::read::{StatsTable, parse_timepoint};
+use punctual_stats::read::StatsTable;
+use punctual_units::parse_timepoint;
 
 use crate::input::FuzzInput;
 

@@ -1,6 +1,8 @@
 //! Points in time as the SRT tools write them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+
+use punctual_units::UtcTime;
 
 /// ISO 8601 with microseconds in UTC, as statistics and metrics have it:
 /// `2026-01-02T03:04:05.678901+0000`.
@@ -17,36 +19,16 @@ pub fn local_timepoint(time: SystemTime) -> String {
 
 /// The time where it is this number of seconds later than in UTC.
 fn at_offset(time: SystemTime, offset: i32) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = since.as_secs().saturating_add_signed(offset.into());
-    let (year, month, day) = date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
-    let micros = since.subsec_micros();
+    let micros = UtcTime::from(time).micros();
+    let local = UtcTime::from_micros(micros.saturating_add_signed(i64::from(offset) * 1_000_000));
     let sign = if offset < 0 { '-' } else { '+' };
     let (hours, minutes) = (offset.abs() / 3_600, offset.abs() / 60 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}\
-         {sign}{hours:02}{minutes:02}"
-    )
-}
-
-/// The Gregorian date `days` days after 1970-01-01.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Counted from 0000-03-01, so that a leap day is the last day of its year: cycles of 400 years
-    // have 146,097 days, and from March on the months have (153 m + 2) / 5 days before them.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + next_year, month, day)
+    format!("{}{sign}{hours:02}{minutes:02}", local.calendar())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 

@@ -4,11 +4,10 @@
 mod json;
 mod lines;
 mod number;
-mod timepoint;
 
 use std::fmt;
 
-pub use timepoint::parse_timepoint;
+use punctual_units::parse_timepoint;
 
 use crate::FIELDS;
 use lines::{LeftOutLines, Lines};

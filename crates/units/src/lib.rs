@@ -1,7 +1,7 @@
 //! Time and rate as Punctual counts them, and the way people write them.
 //!
 //! [`Instant`] is a point on a clock that the caller owns: real or virtual. [`Bitrate`] is a rate
-//! in bits per second.
+//! in bits per second. [`UtcTime`] is a point in time by the clock of the day.
 //!
 //! The `parse_*` functions read `120ms`, `45Mbps`, `64KiB` or `5%` exactly, without going through
 //! floating point, and say what was wrong and what would be right otherwise:
@@ -32,6 +32,7 @@ mod instant;
 mod parse;
 mod text;
 mod text_file;
+mod timepoint;
 
 pub use bitrate::Bitrate;
 pub use display::{DisplayBytes, DisplayDuration, grouped, percent, share_in_percent};
@@ -43,3 +44,4 @@ pub use parse::{
 };
 pub use text::{one_line, without_os_error};
 pub use text_file::{read_text, text_of};
+pub use timepoint::{Calendar, NotATime, UtcTime, parse_timepoint};
