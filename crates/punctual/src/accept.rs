@@ -197,7 +197,7 @@ impl CallerHandler for AcceptQueue {
     }
 
     fn refused(&self, remote: SocketAddr, reason: RejectReason) {
-        self.log.refused(remote, reason);
+        self.log.refused(remote, "", reason);
     }
 
     fn moved(&self, remote: SocketAddr) {

@@ -1,5 +1,6 @@
 //! The log of a listener's callers, with a limited number of lines.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
@@ -9,8 +10,22 @@ use punctual_units::grouped;
 use crate::error::Error;
 use crate::gathered::Gathered;
 
+/// A caller that was refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RefusedCaller {
+    /// The caller's address.
+    pub remote: SocketAddr,
+    /// The stream ID that the caller sent; empty if it sent none, or if its handshake was refused
+    /// before it was a call.
+    pub stream_id: String,
+    /// The reason that the caller was told.
+    pub reason: RejectReason,
+}
+
+/// Hears of each caller that is refused.
+type Hearer = Box<dyn Fn(RefusedCaller) + Send + Sync>;
+
 /// The log messages that callers of one listener cause, with a limit for each kind.
-#[derive(Debug)]
 pub(crate) struct CallerLog {
     /// The listener's address, once it listens.
     local: Arc<OnceLock<SocketAddr>>,
@@ -19,21 +34,41 @@ pub(crate) struct CallerLog {
     failed: Gathered,
     not_joined: Gathered,
     moved: Gathered,
+    hearer: OnceLock<Hearer>,
+}
+
+impl fmt::Debug for CallerLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallerLog").field("local", &self.local).finish_non_exhaustive()
+    }
 }
 
 impl CallerLog {
+    /// Tells `hearer` of each caller that is refused from now on. The first one stays.
+    pub(crate) fn tell(&self, hearer: Hearer) {
+        let _ = self.hearer.set(hearer);
+    }
+
     /// Sets the address that summary lines name.
     pub(crate) fn listens_at(&self, local: SocketAddr) {
         // With several ports, the first one names the listener.
         let _ = self.local.set(local);
     }
 
-    pub(crate) fn refused(&self, remote: SocketAddr, reason: RejectReason) {
+    /// Logs a caller that was refused for this reason.
+    pub(crate) fn refused(&self, remote: SocketAddr, stream_id: &str, reason: RejectReason) {
         self.refused.say(|| tracing::info!(%remote, %reason, "a caller was refused"));
+        self.heard(remote, stream_id, reason);
+    }
+
+    fn heard(&self, remote: SocketAddr, stream_id: &str, reason: RejectReason) {
+        if let Some(hearer) = self.hearer.get() {
+            hearer(RefusedCaller { remote, stream_id: stream_id.to_owned(), reason });
+        }
     }
 
     /// Logs the reason why a caller was not accepted; at a low level if it left by itself.
-    pub(crate) fn not_accepted(&self, remote: SocketAddr, error: &AcceptError) {
+    pub(crate) fn not_accepted(&self, remote: SocketAddr, stream_id: &str, error: &AcceptError) {
         match error {
             AcceptError::Gone => {
                 let say = || tracing::debug!(%remote, "a caller did not wait for its answer");
@@ -41,6 +76,11 @@ impl CallerLog {
             }
             reason => {
                 self.refused.say(|| tracing::info!(%remote, %reason, "a caller was refused"));
+                let reason = match reason {
+                    AcceptError::Incompatible(reason) => *reason,
+                    _ => RejectReason::RESOURCE,
+                };
+                self.heard(remote, stream_id, reason);
             }
         }
     }
@@ -82,6 +122,7 @@ impl Default for CallerLog {
             failed: gathered("callers could not be accepted", false),
             not_joined: gathered("links did not join their groups", true),
             moved: gathered("peers moved", false),
+            hearer: OnceLock::new(),
             local,
         }
     }

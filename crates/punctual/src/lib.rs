@@ -120,6 +120,7 @@ mod waiting_caller;
 mod wakes;
 
 pub use accept::AcceptedGroups;
+pub use caller_log::RefusedCaller;
 pub use config::port_options::PORT_OPTIONS;
 pub use config::{Carriage, ListenerConfig, PortConfig};
 pub use error::Error;

@@ -79,16 +79,16 @@ async fn decide<T>(
     decision: impl Future<Output = Result<(Config, T), RejectReason>>,
     deadline: Duration,
 ) -> Option<(Accepted, T)> {
-    let remote = call.remote();
+    let (remote, stream_id) = (call.remote(), call.stream_id().to_owned());
     let decided = timeout(deadline, decision).await.unwrap_or(Err(RejectReason::GATEWAY_TIMEOUT));
     match decided {
         Ok((config, value)) => match call.answer_any(Some(config)) {
             Ok(accepted) => return accepted.map(|accepted| (accepted, value)),
-            Err(Error::Accept(reason)) => callers.log().not_accepted(remote, &reason),
+            Err(Error::Accept(reason)) => callers.log().not_accepted(remote, &stream_id, &reason),
             Err(error) => callers.log().failed(remote, &error),
         },
         Err(reason) => {
-            callers.log().refused(remote, reason);
+            callers.log().refused(remote, &stream_id, reason);
             call.reject(reason);
         }
     }

@@ -13,6 +13,7 @@ use tokio::runtime::Handle as Runtime;
 
 use self::gate::{Gate, ValueGate};
 use crate::accept::{AcceptQueue, AcceptedGroups};
+use crate::caller_log::RefusedCaller;
 use crate::calls::start;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
@@ -216,13 +217,21 @@ impl Listener {
         self.callers.watch(watcher);
     }
 
+    /// Tells `hearer` of each caller that is refused from now on, by the protocol, a gate or for a
+    /// wrong passphrase. It must return soon. The first hearer of a listener stays.
+    pub fn hear_refusals(&self, hearer: impl Fn(RefusedCaller) + Send + Sync + 'static) {
+        self.callers.log().tell(Box::new(hearer));
+    }
+
     /// Accepts the next caller. Errors as [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept(&self) -> Result<Socket, Error> {
         loop {
             let call = self.incoming().await?;
-            let remote = call.remote();
+            let (remote, stream_id) = (call.remote(), call.stream_id().to_owned());
             match call.accept().await {
-                Err(Error::Accept(reason)) => self.callers.log().not_accepted(remote, &reason),
+                Err(Error::Accept(reason)) => {
+                    self.callers.log().not_accepted(remote, &stream_id, &reason);
+                }
                 result => return result,
             }
         }
@@ -247,9 +256,11 @@ impl Listener {
                     continue;
                 }
             };
-            let remote = call.remote();
+            let (remote, stream_id) = (call.remote(), call.stream_id().to_owned());
             match call.accept_with(config).await {
-                Err(Error::Accept(reason)) => self.callers.log().not_accepted(remote, &reason),
+                Err(Error::Accept(reason)) => {
+                    self.callers.log().not_accepted(remote, &stream_id, &reason);
+                }
                 result => return result,
             }
         }
@@ -261,11 +272,13 @@ impl Listener {
     pub async fn accept_any(&self) -> Result<Accepted, Error> {
         loop {
             let call = self.incoming().await?;
-            let remote = call.remote();
+            let (remote, stream_id) = (call.remote(), call.stream_id().to_owned());
             match call.answer_any(None) {
                 Ok(Some(accepted)) => return Ok(accepted),
                 Ok(None) => {}
-                Err(Error::Accept(reason)) => self.callers.log().not_accepted(remote, &reason),
+                Err(Error::Accept(reason)) => {
+                    self.callers.log().not_accepted(remote, &stream_id, &reason);
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -147,3 +147,33 @@ async fn no_more_decisions_run_at_once_than_the_limit() {
     }
     assert!(most.load(Ordering::SeqCst) <= 2);
 }
+
+/// A caller whose passphrase is wrong, and one that the hook refuses, are told to the hearer of the
+/// listener, each with its stream ID and the reason that it got.
+#[tokio::test]
+async fn refused_callers_are_told_with_stream_id_and_reason() {
+    let listener = Listener::bind(local(), config()).await.unwrap();
+    let address = listener.local_addr();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    listener.hear_refusals(move |refused| tell.send(refused).unwrap());
+    let mut gate = listener.gate(|caller| async move {
+        match caller.stream_id.as_str() {
+            "secret" => Ok(config().with_passphrase("the right one").unwrap()),
+            _ => Err(RejectReason::NOT_FOUND),
+        }
+    });
+    let _gate = tokio::spawn(async move { gate.accept().await });
+    for (id, config, reason) in [
+        (
+            "secret",
+            caller("secret").with_passphrase("the wrong one").unwrap(),
+            RejectReason::BAD_SECRET,
+        ),
+        ("absent", caller("absent"), RejectReason::NOT_FOUND),
+    ] {
+        let error = within(Socket::connect(address, config)).await.unwrap_err();
+        assert_eq!(error.reject_reason(), Some(reason), "{id}");
+        let refused = within(told.recv()).await.unwrap();
+        assert_eq!((refused.stream_id.as_str(), refused.reason), (id, reason));
+    }
+}
