@@ -10,12 +10,12 @@
 )]
 
 mod args;
+mod companion;
 mod completions;
 mod demo;
 mod emulate;
 mod file;
 mod generate;
-mod lab;
 mod last_rows;
 mod live;
 mod options;
@@ -40,8 +40,8 @@ use output::{print, print_wrapped};
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command_line: Vec<OsString> = command_line.into_iter().collect();
-    if let Some(arguments) = lab::arguments(&command_line) {
-        return lab::run(&arguments);
+    if let Some((companion, arguments)) = companion::of(&command_line) {
+        return companion.run(&arguments);
     }
     let explained = |error| usage::explained(error, &command_line);
     let cli = match runs::parse::<Cli>(&command_line, explained) {
@@ -84,7 +84,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Emulate(args) => runs::on_runtime(emulate::run(args, quiet)),
         Command::Demo(args) => runs::on_runtime(demo::run(args, quiet)),
         // Both have been run.
-        Command::Lab { .. } => Ok(()),
+        Command::Lab { .. } | Command::Relay { .. } => Ok(()),
         #[cfg(target_os = "linux")]
         Command::RunInNamespace { .. } => Ok(()),
     }

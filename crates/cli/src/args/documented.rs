@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Parser as _;
 
 use super::Cli;
-use crate::lab;
+use crate::companion;
 
 #[test]
 fn commands_in_pages_and_examples_are_understood() {
@@ -13,8 +13,8 @@ fn commands_in_pages_and_examples_are_understood() {
     for (file, command) in interop::documented_commands("punctual") {
         count += 1;
         let words: Vec<OsString> = command.iter().map(OsString::from).collect();
-        // A test of `punctual-lab` reads its own.
-        if lab::arguments(&words).is_none()
+        // Tests of the other programs read theirs.
+        if companion::of(&words).is_none()
             && let Err(error) = Cli::try_parse_from(&command)
             && error.use_stderr()
             // A reader has the files.

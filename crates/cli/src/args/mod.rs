@@ -74,6 +74,14 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Run a relay, into which others publish and from which they view: all arguments go to the
+    /// program `punctual-relay`
+    #[command(disable_help_flag = true)]
+    Relay {
+        /// The arguments of `punctual-relay`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     Options(OptionsArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]

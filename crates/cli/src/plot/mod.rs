@@ -14,7 +14,8 @@ use punctual_stats::read::TableKind;
 use crate::args::{PlotArgs, PlotFormat};
 use crate::exit::Failure;
 use crate::output::print;
-use crate::{lab, written};
+use crate::companion::LAB;
+use crate::written;
 use source::{Loaded, load};
 
 /// Reads the files and writes the report or the figures.
@@ -91,7 +92,7 @@ fn draw_each(args: &PlotArgs, charts: &[Chart]) -> Result<(), Failure> {
         written.map_err(|error| Failure::file(&path, &error))?;
         arguments.push(path.into());
     }
-    lab::call(&arguments)?;
+    LAB.call(&arguments)?;
     tracing::info!("wrote {} figures to {}", charts.len(), folder.display());
     Ok(())
 }
