@@ -1,0 +1,282 @@
+//! The viewers of a stream: the place of each, and how it starts and skips.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_mpegts::{Cut, PACKET_LEN};
+use punctual_units::Instant;
+
+use crate::stream::flow::{Flow, Link};
+use crate::stream::ring::{EntryPoint, Message, Ring};
+use crate::{Start, StreamRules};
+
+/// A viewer of a stream. The caller chooses a new number for each.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ViewerId(pub u64);
+
+/// What is known of a viewer when it calls.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Viewer {
+    /// The user, by whose rights it views; `None` for anybody.
+    pub user: Option<String>,
+    /// Where it starts; by default as the stream's rules say.
+    pub start: Option<Start>,
+    /// Whether it counts as a viewer: a recording or a part of the relay does not, and never waits
+    /// for a random access point again once it has started.
+    pub is_internal: bool,
+}
+
+/// What a viewer does at present.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ViewerPhase {
+    /// It waits for a place to start.
+    Waiting,
+    /// It gets the stream.
+    Playing,
+    /// It was too slow, and gets the rest of what has begun before it goes on later in the stream.
+    Skipping,
+}
+
+/// The place of one viewer in the stream.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) viewer: Viewer,
+    /// The number of the message that it gets next.
+    cursor: u64,
+    step: Step,
+    /// The source whose messages it gets.
+    source: u64,
+    /// What the viewer misses is cut out without a trace for its decoder.
+    cut: Cut,
+    /// Messages that are due to it before the one at the cursor.
+    due: VecDeque<Message>,
+    /// Whether the next message that is due does not follow the one before.
+    is_break: bool,
+    flow: Flow,
+    skips: u64,
+    messages: u64,
+    /// Since when it has had all there is, if it has.
+    level_since: Option<Instant>,
+    /// Whether a skip is to be told.
+    pub(super) has_skipped: bool,
+}
+
+/// What comes next for a viewer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    /// The first place to start at this message or later.
+    Wait { from: u64, is_first: bool },
+    /// All messages as they are: the viewer has not started at a random access point.
+    Raw,
+    /// All messages, by way of the cut.
+    Play,
+    /// The rest of what has begun.
+    Leave,
+}
+
+impl Place {
+    pub(super) fn new(viewer: Viewer, ring: &Ring, source: u64, rules: &StreamRules) -> Self {
+        let start = viewer.start.unwrap_or(rules.start);
+        let step = match start {
+            Start::Live => Step::Raw,
+            Start::RandomAccess => Step::Wait { from: ring.end(), is_first: true },
+            Start::Gop => {
+                let from = ring.newest_point().map_or(ring.end(), |point| point.message);
+                Step::Wait { from, is_first: true }
+            }
+        };
+        Self {
+            viewer,
+            cursor: ring.end(),
+            step,
+            source,
+            cut: Cut::default(),
+            due: VecDeque::new(),
+            is_break: false,
+            flow: Flow::default(),
+            skips: 0,
+            messages: 0,
+            level_since: None,
+            has_skipped: false,
+        }
+    }
+
+    /// A stream without tables and random access points: the viewer starts at once.
+    pub(super) fn start_at_once(&mut self, ring: &Ring) {
+        if matches!(self.step, Step::Wait { .. }) {
+            self.cursor = self.cursor.max(ring.first());
+            self.step = Step::Raw;
+        }
+    }
+
+    pub(super) fn observe(&mut self, now: Instant, link: Link, ring: &Ring) {
+        self.flow.observe(now, link);
+        let is_level = self.due.is_empty() && self.cursor >= ring.end();
+        if !is_level {
+            self.level_since = None;
+        } else if self.flow.is_limited() {
+            let since = *self.level_since.get_or_insert(now);
+            if now.saturating_since(since) >= LEVEL {
+                self.flow.caught_up();
+            }
+        }
+    }
+
+    /// How far the viewer is behind the stream.
+    pub(super) fn lag(&self, now: Instant, ring: &Ring) -> Duration {
+        let next = self.due.front().map(|message| message.origin);
+        let next = next.or_else(|| ring.get(self.cursor).map(|held| held.message.origin));
+        match self.step {
+            Step::Wait { .. } => Duration::ZERO,
+            _ => next.map_or(Duration::ZERO, |origin| now.saturating_since(origin)),
+        }
+    }
+
+    pub(super) fn phase(&self) -> ViewerPhase {
+        match self.step {
+            Step::Wait { is_first: true, .. } => ViewerPhase::Waiting,
+            Step::Wait { .. } | Step::Leave => ViewerPhase::Skipping,
+            Step::Raw | Step::Play => ViewerPhase::Playing,
+        }
+    }
+
+    pub(super) const fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    pub(super) const fn skips(&self) -> u64 {
+        self.skips
+    }
+
+    pub(super) const fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Begins to skip: what has begun on each PID is finished, then the viewer waits for the next
+    /// place to start.
+    pub(super) fn skip(&mut self, ring: &Ring) {
+        match self.step {
+            Step::Play => {
+                self.cut.leave();
+                self.step = Step::Leave;
+            }
+            Step::Raw if ring.newest_point().is_some() => self.wait(ring.end()),
+            // Without places to start, it goes on with the newest message.
+            Step::Raw => self.cursor = ring.end(),
+            Step::Wait { .. } | Step::Leave => return,
+        }
+        self.skips += 1;
+        self.has_skipped = true;
+    }
+
+    /// Hands the viewer what it gets next, as long as `take` takes it and its link has room.
+    pub(super) fn feed(
+        &mut self,
+        now: Instant,
+        ring: &Ring,
+        mut take: impl FnMut(&Message) -> bool,
+    ) {
+        loop {
+            while let Some(message) = self.due.front_mut() {
+                if !self.flow.has_room() {
+                    return;
+                }
+                // One that waited would come too late by its own origin time.
+                if self.flow.is_limited() || message.origin + BEHIND < now {
+                    message.origin = now;
+                }
+                if !take(message) {
+                    return;
+                }
+                self.flow.hand(message.payload.len());
+                self.messages += 1;
+                self.due.pop_front();
+            }
+            if !self.advance(ring) {
+                return;
+            }
+        }
+    }
+
+    /// Makes the next messages due. Returns whether there may be any.
+    fn advance(&mut self, ring: &Ring) -> bool {
+        if let Step::Wait { from, .. } = self.step {
+            let Some(point) = ring.point_from(from.max(ring.first())) else { return false };
+            self.enter(point, ring);
+            return true;
+        }
+        if self.cursor < ring.first() {
+            // The ring has forgotten its place: what has begun stays unfinished.
+            self.skips += 1;
+            self.has_skipped = true;
+            self.cut.leave();
+            self.wait(ring.first());
+            return true;
+        }
+        let Some(held) = ring.get(self.cursor) else { return false };
+        if held.source != self.source && self.step != Step::Raw {
+            self.cut.leave();
+            self.source = held.source;
+            self.wait(self.cursor);
+            return true;
+        }
+        self.is_break |= held.source != self.source;
+        self.source = held.source;
+        let Message { payload, origin, .. } = &held.message;
+        let payload = match self.step {
+            Step::Raw => payload.clone(),
+            _ => self.cut.pass(payload),
+        };
+        self.make_due(payload, *origin);
+        self.cursor += 1;
+        if self.step == Step::Leave && self.cut.is_out() {
+            let newest = ring.newest_point().map_or(0, |point| point.message);
+            self.wait(newest.max(self.cursor));
+        }
+        true
+    }
+
+    /// Starts at a random access point, with the tables before it.
+    fn enter(&mut self, point: &EntryPoint, ring: &Ring) {
+        self.cursor = point.message;
+        self.step = Step::Play;
+        let Some(held) = ring.get(point.message) else { return };
+        self.source = held.source;
+        let origin = held.message.origin;
+        let tables = self.cut.enter(&point.tables, point.access);
+        self.make_due(tables, origin);
+        let rest = held.message.payload.slice(point.packet * PACKET_LEN..);
+        let passed = self.cut.pass(&rest);
+        self.make_due(passed, origin);
+        self.cursor += 1;
+    }
+
+    /// Makes a payload due, in messages that each fit one packet of SRT.
+    fn make_due(&mut self, mut payload: Bytes, origin: Instant) {
+        let most = if payload.len() > LARGEST { WHOLE } else { LARGEST };
+        while !payload.is_empty() {
+            let message = payload.split_to(payload.len().min(most));
+            let is_break = std::mem::take(&mut self.is_break);
+            self.due.push_back(Message { payload: message, origin, is_break });
+        }
+    }
+
+    fn wait(&mut self, from: u64) {
+        self.is_break = true;
+        self.step = Step::Wait { from, is_first: false };
+    }
+}
+
+/// The largest payload of an SRT packet over IPv4 in an Ethernet frame.
+const LARGEST: usize = 1_456;
+
+/// The largest payload of whole transport packets.
+const WHOLE: usize = 7 * PACKET_LEN;
+
+/// A viewer that had all there is for this long has a link that carries the stream.
+const LEVEL: Duration = Duration::from_secs(2);
+
+/// A message that is older than this when it is handed over gets the time of handing over as its
+/// origin time, so that the viewer does not drop it as too late.
+const BEHIND: Duration = Duration::from_millis(30);
