@@ -37,6 +37,6 @@ pub use places::{Place, Places};
 pub use refusals::{Refusal, Refusals};
 pub use rules::{SecondPublisher, SlowViewer, Start, StreamRules};
 pub use stream::{
-    Link, Message, Publisher, PublisherId, Seat, Stream, StreamEvent, StreamState, Viewer, ViewerId,
-    ViewerPhase, ViewerState,
+    Link, Message, Publisher, PublisherId, Seat, Stream, StreamEvent, StreamState, Viewer,
+    ViewerId, ViewerPhase, ViewerState,
 };

@@ -12,9 +12,9 @@ use punctual_figures::{Chart, Page, Text, Theme, slug};
 use punctual_stats::read::TableKind;
 
 use crate::args::{PlotArgs, PlotFormat};
+use crate::companion::LAB;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::companion::LAB;
 use crate::written;
 use source::{Loaded, load};
 

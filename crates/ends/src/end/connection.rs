@@ -55,6 +55,12 @@ impl Connection {
         Self::srt(socket, None, log)
     }
 
+    /// The end of a group that called, with the log of its end.
+    pub fn of_group(group: Group, log: &Arc<EndLog>) -> Self {
+        log.connected(|| tracing::info!("connected with a group"));
+        Self::group(group, log)
+    }
+
     pub(crate) fn srt(socket: Socket, resumed: Option<&ResumedStream>, log: &Arc<EndLog>) -> Self {
         log.connected(|| srt::announce(&socket));
         let reader = match resumed.and_then(|stream| stream.reader(socket.clone())) {

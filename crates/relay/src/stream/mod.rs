@@ -250,12 +250,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`NotAdmitted::TooManyViewers`] or [`NotAdmitted::TooManyOfUser`].
-    pub fn view(
-        &mut self,
-        now: Instant,
-        id: ViewerId,
-        viewer: Viewer,
-    ) -> Result<(), NotAdmitted> {
+    pub fn view(&mut self, now: Instant, id: ViewerId, viewer: Viewer) -> Result<(), NotAdmitted> {
         let counted = || self.viewers.values().filter(|place| !place.viewer.is_internal);
         let is_full = |count: usize, most: Option<usize>| most.is_some_and(|most| count >= most);
         if !viewer.is_internal {
@@ -305,7 +300,8 @@ impl Stream {
         place.feed(now, &self.ring, &mut count);
         let lag = place.lag(now, &self.ring);
         let is_slow = lag > self.rules.viewer_buffer && place.phase() == ViewerPhase::Playing;
-        if is_slow && self.rules.slow_viewer == SlowViewer::Disconnect && !place.viewer.is_internal {
+        if is_slow && self.rules.slow_viewer == SlowViewer::Disconnect && !place.viewer.is_internal
+        {
             self.skips += 1;
             self.events.push_back(StreamEvent::TooSlow { viewer: id, lag });
             self.viewers.remove(&id);
@@ -342,8 +338,7 @@ impl Stream {
 
     /// The state of the stream.
     pub fn state(&self, now: Instant) -> StreamState {
-        let is_heard =
-            self.seats.heard().is_some_and(|heard| now.saturating_since(heard) < QUIET);
+        let is_heard = self.seats.heard().is_some_and(|heard| now.saturating_since(heard) < QUIET);
         StreamState {
             is_online: is_heard && self.intake.has_begun(),
             online_since: self.online_since,

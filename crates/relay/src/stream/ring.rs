@@ -131,7 +131,11 @@ mod tests {
     use super::*;
 
     fn held(at: u64, len: usize) -> Held {
-        let message = Message { payload: vec![0; len].into(), origin: Instant::from_millis(at), is_break: false };
+        let message = Message {
+            payload: vec![0; len].into(),
+            origin: Instant::from_millis(at),
+            is_break: false,
+        };
         Held { message, source: 0 }
     }
 

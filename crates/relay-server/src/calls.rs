@@ -1,0 +1,212 @@
+//! Callers by SRT: the decision on each, and its connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual::{
+    Accepted, CallerInfo, Carriage, Config, Listener, ListenerConfig, PortConfig, RawStreamId,
+    RefusedCaller, RejectReason,
+};
+use punctual_ends::{Connection, EndLog, Failure, PortTransport, Stop};
+use punctual_relay::Refusal;
+use punctual_relay_access::{Action, Admitted, Call, CallDefaults, Caller, Networks, shown};
+use punctual_relay_config::{CallerMode, ListenerSettings};
+
+use crate::hub::Hub;
+use crate::rights::Rights;
+use crate::serve::{serve_publisher, serve_viewer};
+use crate::settings::{accepted, listening};
+
+/// A listener of the relay.
+pub(crate) struct Port {
+    hub: Arc<Hub>,
+    rights: Arc<Rights>,
+    settings: ListenerSettings,
+    networks: Networks,
+    defaults: CallDefaults,
+    log: Arc<EndLog>,
+}
+
+impl Port {
+    /// Binds the listener.
+    ///
+    /// # Errors
+    ///
+    /// The address is in use or not of this machine.
+    pub(crate) async fn bind(
+        hub: &Arc<Hub>,
+        rights: &Arc<Rights>,
+        settings: ListenerSettings,
+    ) -> Result<(Arc<Self>, Listener), Failure> {
+        let address =
+            settings.address().ok_or_else(|| Failure::usage("a listener has no address"))?;
+        let port = PortConfig {
+            local: Some(address),
+            coalesce: COALESCE,
+            carriage: carriage(&settings)?,
+            ..PortConfig::default()
+        };
+        let shards = match port.carriage.is_udp() {
+            true => std::thread::available_parallelism().map_or(1, usize::from),
+            false => 1,
+        };
+        let config = ListenerConfig {
+            port,
+            connection: listening(&settings).map_err(punctual::Error::from)?,
+            shards,
+            max_callers: Some(settings.max_callers as usize),
+            ..ListenerConfig::default()
+        };
+        let listener = Listener::bind_with(config).await.map_err(|error| match &error {
+            punctual::Error::Io(cause) => {
+                punctual_ends::cannot_bind("listen at", address, PortTransport::Udp, cause)
+            }
+            _ => error.into(),
+        })?;
+        let action = match settings.mode {
+            CallerMode::Publish => Action::Publish,
+            CallerMode::Request => Action::Read,
+        };
+        let defaults = CallDefaults { stream: settings.stream.clone(), action: Some(action) };
+        let networks = Networks::new(settings.allow.clone(), settings.deny.clone());
+        let log = Arc::new(EndLog::new(settings.uri(), false));
+        let (hub, rights) = (Arc::clone(hub), Arc::clone(rights));
+        let port = Arc::new(Self { hub, rights, settings, networks, defaults, log });
+        let hearer = Arc::clone(&port);
+        listener.hear_refusals(move |refused| hearer.note_refused(&refused));
+        Ok((port, listener))
+    }
+
+    /// Serves callers until the relay ends.
+    pub(crate) async fn serve(self: Arc<Self>, listener: Listener, stop: Stop) {
+        let decider = Arc::clone(&self);
+        let mut gate = listener
+            .gate_with_value(move |caller| {
+                let port = Arc::clone(&decider);
+                async move { port.decide(caller).await }
+            })
+            .with_deadline(LONGEST_DECISION);
+        while let Some(next) = stop.or(gate.accept_any()).await {
+            match next {
+                Ok((accepted, admitted)) => self.begin(accepted, admitted),
+                Err(error) => {
+                    tracing::error!("{}: {error}", self.settings.uri());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Decides on a caller.
+    async fn decide(
+        &self,
+        caller: CallerInfo,
+    ) -> Result<(Config, Arc<AdmittedCall>), RejectReason> {
+        let raw = RawStreamId::from(caller.stream_id.as_str());
+        let refuse = |reason: &'static str, code: RejectReason, text: String| {
+            self.refuse(caller.remote, shown(&raw), reason, code, text);
+            code
+        };
+        if self.hub.is_draining() {
+            let text = "the relay is about to end".to_owned();
+            return Err(refuse("draining", RejectReason::UNAVAILABLE, text));
+        }
+        let ip = caller.remote.ip().to_canonical();
+        if !self.networks.admit(ip) || self.hub.is_banned(ip) {
+            let refused = punctual_relay_access::Refused::by_network(ip);
+            return Err(refuse(refused.reason().word(), refused.code(), refused.to_string()));
+        }
+        let call = Call::parse(&raw, &self.defaults)
+            .map_err(|error| refuse("stream-id", error.code(), error.to_string()))?;
+        let who = Caller::srt(ip, caller.remote.to_string());
+        let admitted = self.rights.current().decide(&call, &who).await.map_err(|refused| {
+            refuse(refused.reason().word(), refused.code(), refused.text().to_owned())
+        })?;
+        let settings = self.hub.settings(admitted.stream());
+        if admitted.action() == Action::Read && self.hub.wanted(admitted.stream()).await.is_none() {
+            let text = format!("nobody publishes `{}`", admitted.stream());
+            return Err(refuse("not-found", RejectReason::NOT_FOUND, text));
+        }
+        let passphrase = admitted.passphrase();
+        let config = accepted(&self.settings, &settings, admitted.action(), passphrase).map_err(
+            |error| {
+                let text = format!("the settings of the stream cannot be used: {error}");
+                refuse("settings", RejectReason::SERVER_ERROR, text)
+            },
+        )?;
+        let latency = config.receive_latency();
+        let stream_id = call.shown().to_owned();
+        let is_backup = call.is_backup();
+        let call = AdmittedCall { admitted, stream_id, is_backup, latency };
+        Ok((config, Arc::new(call)))
+    }
+
+    fn begin(self: &Arc<Self>, accepted: Accepted, call: Arc<AdmittedCall>) {
+        let connection = match accepted {
+            Accepted::Socket(socket) => Connection::of_socket(socket, &self.log),
+            Accepted::Group(group) => Connection::of_group(group, &self.log),
+        };
+        let protocol = if self.settings.quic.is_some() { "srt+quic" } else { "srt" };
+        let hub = Arc::clone(&self.hub);
+        tokio::spawn(async move {
+            match call.admitted.action() {
+                Action::Publish => serve_publisher(&hub, connection, &call, protocol).await,
+                _ => serve_viewer(&hub, connection, &call, protocol).await,
+            }
+        });
+    }
+
+    /// Notes a caller that the library refused by itself, such as one with a wrong passphrase. The
+    /// others are noted where they are decided on.
+    fn note_refused(&self, refused: &RefusedCaller) {
+        let (reason, text) = match refused.reason {
+            RejectReason::BAD_SECRET => ("wrong-passphrase", "the passphrase is wrong"),
+            RejectReason::UNSECURE => {
+                ("unencrypted", "one end has a passphrase, the other has none")
+            }
+            RejectReason::BACKLOG => ("backlog", "too many callers wait or are connected"),
+            RejectReason::VERSION => ("version", "the version of SRT is too old"),
+            _ => return,
+        };
+        let stream_id = shown(&RawStreamId::from(refused.stream_id.as_str()));
+        self.refuse(refused.remote, stream_id, reason, refused.reason, text.to_owned());
+    }
+
+    fn refuse(
+        &self,
+        peer: SocketAddr,
+        stream_id: String,
+        reason: &'static str,
+        code: RejectReason,
+        text: String,
+    ) {
+        let (at, code) = (punctual::now(), code.code());
+        self.hub.refuse(Refusal { at, peer, stream_id, reason, code, text });
+    }
+}
+
+/// A caller that was admitted, with what its connection needs.
+pub(crate) struct AdmittedCall {
+    pub(crate) admitted: Admitted,
+    /// The stream ID without secrets.
+    pub(crate) stream_id: String,
+    /// Whether a publisher stands in for others.
+    pub(crate) is_backup: bool,
+    /// The latency that the relay asks for.
+    pub(crate) latency: Duration,
+}
+
+/// The carriage of a listener.
+fn carriage(settings: &ListenerSettings) -> Result<Carriage, Failure> {
+    if settings.quic.is_none() {
+        return Ok(Carriage::Udp);
+    }
+    crate::quic::carriage(&settings.tls)
+}
+
+/// The time for which work of a port may gather: one wake-up then serves many viewers.
+const COALESCE: Duration = Duration::from_millis(4);
+
+/// The longest decision on a caller: as long as a viewer may wait for a stream.
+const LONGEST_DECISION: Duration = Duration::from_secs(3_600);

@@ -1,0 +1,165 @@
+//! The connections of the relay, as an operator sees them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use punctual::Statistics;
+use punctual_ends::{SrtEnd, Stop, MessageTraffic};
+use punctual_relay_access::Admitted;
+use punctual_relay_http::report::ConnectionRole;
+
+/// A connection of a publisher, a viewer, a source that is pulled, or a destination.
+pub(crate) struct Connection {
+    pub(crate) id: u64,
+    pub(crate) role: ConnectionRole,
+    /// `srt`, `srt+quic`, `http`, `player` or `hls`.
+    pub(crate) protocol: &'static str,
+    pub(crate) stream: Arc<str>,
+    pub(crate) user: Option<String>,
+    pub(crate) address: String,
+    /// The stream ID without secrets.
+    pub(crate) stream_id: String,
+    pub(crate) opened_at: SystemTime,
+    /// What the relay asked for, in milliseconds.
+    pub(crate) latency_wish_ms: u32,
+    pub(crate) end: Option<SrtEnd>,
+    pub(crate) traffic: Arc<MessageTraffic>,
+    /// What a caller was admitted for.
+    pub(crate) admitted: Option<Admitted>,
+    /// Ends it.
+    pub(crate) stop: Stop,
+    /// Why the relay ended it.
+    ended_for: OnceLock<String>,
+    /// The statistics of the last second and of the look before.
+    looks: Mutex<Looks>,
+}
+
+/// The statistics at the last two looks.
+#[derive(Default)]
+struct Looks {
+    last: Statistics,
+    last_second: Statistics,
+}
+
+/// What is known of a connection when it begins.
+pub(crate) struct NewConnection {
+    pub(crate) role: ConnectionRole,
+    pub(crate) protocol: &'static str,
+    pub(crate) stream: Arc<str>,
+    pub(crate) user: Option<String>,
+    pub(crate) address: String,
+    pub(crate) stream_id: String,
+    pub(crate) latency_wish_ms: u32,
+    pub(crate) end: Option<SrtEnd>,
+    pub(crate) traffic: Arc<MessageTraffic>,
+    pub(crate) admitted: Option<Admitted>,
+}
+
+impl Connection {
+    /// Its part in one word.
+    pub(crate) fn part(&self) -> &'static str {
+        match self.role {
+            ConnectionRole::Publisher => "publisher",
+            ConnectionRole::Viewer => "viewer",
+            ConnectionRole::Pull => "source",
+            ConnectionRole::Forward => "destination",
+        }
+    }
+
+    /// Ends the connection, for this reason.
+    pub(crate) fn end(&self, reason: impl Into<String>) {
+        let _ = self.ended_for.set(reason.into());
+        self.stop.tell();
+    }
+
+    /// Why the relay ended it, if it did.
+    pub(crate) fn ended_for(&self) -> Option<&str> {
+        self.ended_for.get().map(String::as_str)
+    }
+
+    /// The statistics since the handshake and those of the last second, if it is SRT's.
+    pub(crate) fn statistics(&self) -> Option<(Statistics, Statistics)> {
+        let total = self.end.as_ref()?.statistics();
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        Some((total, looks.last_second.clone()))
+    }
+
+    /// Looks at the statistics, once a second.
+    fn look(&self) {
+        let Some(end) = &self.end else { return };
+        let now = end.statistics();
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.last_second = now.since(&looks.last);
+        looks.last = now;
+    }
+}
+
+/// All connections, by their numbers.
+#[derive(Default)]
+pub(crate) struct Connections {
+    all: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    open: BTreeMap<u64, Arc<Connection>>,
+}
+
+impl Connections {
+    pub(crate) fn add(&self, new: NewConnection) -> Arc<Connection> {
+        let mut table = self.lock();
+        table.next += 1;
+        let id = table.next;
+        let connection = Arc::new(Connection {
+            id,
+            role: new.role,
+            protocol: new.protocol,
+            stream: new.stream,
+            user: new.user,
+            address: new.address,
+            stream_id: new.stream_id,
+            opened_at: SystemTime::now(),
+            latency_wish_ms: new.latency_wish_ms,
+            end: new.end,
+            traffic: new.traffic,
+            admitted: new.admitted,
+            stop: Stop::default(),
+            ended_for: OnceLock::new(),
+            looks: Mutex::default(),
+        });
+        table.open.insert(id, Arc::clone(&connection));
+        connection
+    }
+
+    /// A number that no connection has.
+    pub(crate) fn next_id(&self) -> u64 {
+        let mut table = self.lock();
+        table.next += 1;
+        table.next
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        self.lock().open.remove(&id);
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<Connection>> {
+        self.lock().open.get(&id).cloned()
+    }
+
+    /// Those of a stream, or all, oldest first.
+    pub(crate) fn of(&self, stream: Option<&str>) -> Vec<Arc<Connection>> {
+        let is_of = |it: &&Arc<Connection>| stream.is_none_or(|stream| *it.stream == *stream);
+        self.lock().open.values().filter(is_of).cloned().collect()
+    }
+
+    /// Looks at the statistics of all, once a second.
+    pub(crate) fn look(&self) {
+        self.of(None).iter().for_each(|connection| connection.look());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,333 @@
+//! The relay: its streams, its connections, and what changes them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use punctual_relay::{PublisherId, Refusal, Refusals, StreamEvent, ViewerId};
+use punctual_relay_access::StreamName;
+use punctual_relay_config::{AbsentStream, Configuration, StreamSettings};
+use punctual_relay_http::EventLog;
+use punctual_relay_http::report::EventKind;
+use tokio::sync::Notify;
+
+use crate::attached::Attached;
+use crate::connections::{Connection, Connections, NewConnection};
+use crate::live_stream::{LiveStream, Turn};
+use crate::play::Players;
+use crate::settings::rules;
+
+/// The relay, as all its tasks share it.
+pub(crate) struct Hub {
+    configuration: Mutex<Arc<Configuration>>,
+    streams: Mutex<BTreeMap<Arc<str>, Arc<LiveStream>>>,
+    /// Told when a stream is added, and when somebody wants one that is absent.
+    changed: Notify,
+    pub(crate) connections: Connections,
+    pub(crate) attached: Attached,
+    pub(crate) players: Players,
+    refusals: Mutex<Refusals>,
+    pub(crate) events: EventLog,
+    pub(crate) started_at: SystemTime,
+    /// Until when callers from these addresses are refused.
+    bans: Mutex<BTreeMap<std::net::IpAddr, std::time::Instant>>,
+    calls_admitted: AtomicU64,
+    is_draining: AtomicBool,
+}
+
+impl Hub {
+    pub(crate) fn new(configuration: Configuration) -> Self {
+        let started_at = SystemTime::now();
+        Self {
+            configuration: Mutex::new(Arc::new(configuration)),
+            streams: Mutex::default(),
+            changed: Notify::new(),
+            connections: Connections::default(),
+            attached: Attached::default(),
+            players: Players::default(),
+            refusals: Mutex::default(),
+            events: EventLog::new(started_at.into()),
+            started_at,
+            bans: Mutex::default(),
+            calls_admitted: AtomicU64::new(0),
+            is_draining: AtomicBool::new(false),
+        }
+    }
+
+    /// The configuration in force.
+    pub(crate) fn configuration(&self) -> Arc<Configuration> {
+        Arc::clone(&lock(&self.configuration))
+    }
+
+    /// Takes another configuration. Streams get their new rules; connections stay.
+    pub(crate) fn set_configuration(&self, configuration: Configuration) {
+        *lock(&self.configuration) = Arc::new(configuration);
+        for stream in self.streams() {
+            if let Ok(name) = StreamName::new(stream.name()) {
+                stream.set_rules(rules(&self.settings(&name)));
+            }
+        }
+    }
+
+    /// The settings of a stream.
+    pub(crate) fn settings(&self, name: &StreamName) -> StreamSettings {
+        self.configuration().stream(name)
+    }
+
+    /// All streams, in the order of their names.
+    pub(crate) fn streams(&self) -> Vec<Arc<LiveStream>> {
+        lock(&self.streams).values().cloned().collect()
+    }
+
+    /// The stream of this name, if it has a publisher, or had one a short time ago.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<LiveStream>> {
+        lock(&self.streams).get(name).cloned()
+    }
+
+    /// The stream of this name, which begins if it is not there.
+    pub(crate) fn stream(&self, name: &StreamName) -> Arc<LiveStream> {
+        let begin = || Arc::new(LiveStream::new(name.shared(), rules(&self.settings(name))));
+        let stream = Arc::clone(lock(&self.streams).entry(name.shared()).or_insert_with(begin));
+        self.changed.notify_waiters();
+        stream
+    }
+
+    /// The stream that a viewer wants. If it is absent, the viewer waits as long as the rules of
+    /// the stream say; `None` if it does not come.
+    pub(crate) async fn wanted(self: &Arc<Self>, name: &StreamName) -> Option<Arc<LiveStream>> {
+        if let Some(stream) = self.find(name.as_str()) {
+            return Some(stream);
+        }
+        let settings = self.settings(name);
+        self.attached.pull(self, name, &settings);
+        let time = match settings.viewers.absent {
+            _ if settings.source.uri.is_some() => settings.source.start_timeout,
+            AbsentStream::Refuse => return None,
+            AbsentStream::Hold(time) => time,
+        };
+        let comes = async {
+            loop {
+                let changed = self.changed.notified();
+                if let Some(stream) = self.find(name.as_str()) {
+                    return stream;
+                }
+                changed.await;
+            }
+        };
+        let stream = tokio::time::timeout(time, comes).await.ok()?;
+        tokio::time::timeout(time, stream.published()).await.ok()?;
+        Some(stream)
+    }
+
+    /// Adds a connection.
+    pub(crate) fn connected(&self, new: NewConnection) -> Arc<Connection> {
+        let connection = self.connections.add(new);
+        self.calls_admitted.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{} connected as {}", connection.address, connection.part());
+        self.tell(EventKind::Connect, Some(&connection.stream), Some(connection.id), text);
+        connection
+    }
+
+    /// Removes a connection that has ended.
+    pub(crate) fn disconnected(&self, connection: &Connection) {
+        self.connections.remove(connection.id);
+        let why = connection.ended_for().map(|why| format!(": {why}")).unwrap_or_default();
+        let text = format!("{} disconnected as {}{why}", connection.address, connection.part());
+        self.tell(EventKind::Disconnect, Some(&connection.stream), Some(connection.id), text);
+    }
+
+    /// Calls that were admitted.
+    pub(crate) fn calls_admitted(&self) -> u64 {
+        self.calls_admitted.load(Ordering::Relaxed)
+    }
+
+    /// Notes a caller that was refused.
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        let text = format!(
+            "{} was refused ({}): {}; stream ID `{}`",
+            refusal.peer, refusal.reason, refusal.text, refusal.stream_id
+        );
+        self.tell(EventKind::Refused, None, None, text);
+        lock(&self.refusals).note(refusal);
+    }
+
+    /// Lets `look` see the refusals.
+    pub(crate) fn refusals<T>(&self, look: impl FnOnce(&Refusals) -> T) -> T {
+        look(&lock(&self.refusals))
+    }
+
+    /// Does what a turn of a stream left to do.
+    pub(crate) fn settle(self: &Arc<Self>, stream: &Arc<LiveStream>, turn: Turn) {
+        for event in turn.events {
+            self.follow(stream, event);
+        }
+    }
+
+    fn follow(self: &Arc<Self>, stream: &Arc<LiveStream>, event: StreamEvent) {
+        let name = stream.name();
+        let tell = |kind, id: Option<u64>, text: String| self.tell(kind, Some(name), id, text);
+        match event {
+            StreamEvent::Online(PublisherId(id)) => {
+                tell(EventKind::Online, Some(id), format!("`{name}` has a publisher"));
+                if let Ok(known) = StreamName::new(name) {
+                    self.attached.begin(self, stream, &self.settings(&known));
+                }
+            }
+            StreamEvent::Replaced { old: PublisherId(old), by: PublisherId(by) } => {
+                self.end(old, "a newer publisher with the same rights came");
+                tell(EventKind::Switch, Some(by), format!("`{name}` has a newer publisher"));
+            }
+            StreamEvent::Promoted(PublisherId(id)) => {
+                let text = format!("`{name}` goes on with the publisher that waited");
+                tell(EventKind::Switch, Some(id), text);
+            }
+            StreamEvent::Offline => {
+                tell(EventKind::Offline, None, format!("`{name}` has no publisher; viewers wait"));
+            }
+            StreamEvent::Stalled(PublisherId(id)) => {
+                self.end(id, "the publisher sent no media for 10 s");
+            }
+            StreamEvent::Skipped { viewer: ViewerId(id), lag } => {
+                let text = self.slow(id, lag, "goes on at a later random access point");
+                tell(EventKind::Skip, Some(id), text);
+            }
+            StreamEvent::TooSlow { viewer: ViewerId(id), lag } => {
+                let text = self.slow(id, lag, "is disconnected");
+                self.end(id, text);
+            }
+            StreamEvent::Ended { viewers } => {
+                for ViewerId(id) in viewers {
+                    self.end(id, "the publisher has gone");
+                }
+                let mut streams = lock(&self.streams);
+                if !stream.look(punctual_relay::Stream::is_there) {
+                    streams.remove(name);
+                }
+                drop(streams);
+                self.attached.end(name);
+                tell(EventKind::Unavailable, None, format!("`{name}` has ended"));
+            }
+        }
+    }
+
+    /// Describes a viewer that was too slow, with its rate and round trip.
+    fn slow(&self, id: u64, lag: Duration, result: &str) -> String {
+        let lag = lag.as_millis();
+        let Some(connection) = self.connections.get(id) else {
+            return format!("a viewer that was {lag} ms behind {result}");
+        };
+        let link = connection.statistics().map(|(total, second)| {
+            let rate = second.bytes_sent as f64 * 8.0 / 1e6;
+            format!(
+                " (it takes {rate:.1} Mb/s at a round trip of {:.0} ms; a lower bit rate or a \
+                 better link helps)",
+                total.rtt.as_secs_f64() * 1e3
+            )
+        });
+        let (address, link) = (&connection.address, link.unwrap_or_default());
+        format!("viewer {address} was {lag} ms behind and {result}{link}")
+    }
+
+    /// Ends a connection, if it is still there.
+    fn end(&self, id: u64, reason: impl Into<String>) {
+        if let Some(connection) = self.connections.get(id) {
+            connection.end(reason);
+        }
+    }
+
+    /// Notes an event, and writes it to the log.
+    pub(crate) fn tell(
+        &self,
+        kind: EventKind,
+        stream: Option<&str>,
+        connection: Option<u64>,
+        text: String,
+    ) {
+        match kind {
+            EventKind::Skip | EventKind::RecordFailed => tracing::warn!("{text}"),
+            _ => tracing::info!("{text}"),
+        }
+        let id = connection.map(|id| self.api_id(id));
+        self.events.push(SystemTime::now().into(), kind, stream, id.as_deref(), text);
+    }
+
+    /// The ID of a connection in the API: a UUID, as clients of `MediaMTX` expect, with the start of
+    /// the relay in front, so that none is given twice.
+    pub(crate) fn api_id(&self, id: u64) -> String {
+        format!("{}{id:012x}", self.id_start())
+    }
+
+    /// The connection with this ID in the API.
+    pub(crate) fn by_api_id(&self, id: &str) -> Option<Arc<Connection>> {
+        let number = id.strip_prefix(&self.id_start())?;
+        self.connections.get(u64::from_str_radix(number, 16).ok()?)
+    }
+
+    fn id_start(&self) -> String {
+        let since_epoch = self.started_at.duration_since(SystemTime::UNIX_EPOCH);
+        let seconds = since_epoch.unwrap_or_default().as_secs() & 0xFFFF_FFFF;
+        format!("{seconds:08x}-0000-4000-8000-")
+    }
+
+    /// A number for a part of the relay that takes a stream as a viewer does.
+    pub(crate) fn internal_viewer(&self) -> ViewerId {
+        ViewerId(self.connections.next_id())
+    }
+
+    /// Refuses callers from this address for a time.
+    pub(crate) fn ban(&self, address: &str, time: Duration) {
+        let ip = address.parse::<std::net::SocketAddr>().map(|it| it.ip());
+        if let Ok(ip) = ip.or_else(|_| address.parse()) {
+            let mut bans = lock(&self.bans);
+            let now = std::time::Instant::now();
+            bans.retain(|_, until| *until > now);
+            bans.insert(ip.to_canonical(), now + time);
+        }
+    }
+
+    /// Whether callers from this address are refused at present.
+    pub(crate) fn is_banned(&self, ip: std::net::IpAddr) -> bool {
+        lock(&self.bans).get(&ip).is_some_and(|until| *until > std::time::Instant::now())
+    }
+
+    /// Whether the relay takes no new calls because it is about to end.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Takes no new calls from now on.
+    pub(crate) fn begin_drain(&self) {
+        if !self.is_draining.swap(true, Ordering::Relaxed) {
+            self.tell(EventKind::Drain, None, None, "the relay takes no new calls".to_owned());
+        }
+    }
+
+    /// Does what is due by time, until the relay ends.
+    pub(crate) async fn keep_time(self: Arc<Self>) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut count = 0_u32;
+        loop {
+            tick.tick().await;
+            for stream in self.streams() {
+                let turn = stream.tick();
+                self.settle(&stream, turn);
+            }
+            count = count.wrapping_add(1);
+            if count.is_multiple_of(LOOK_TICKS) {
+                self.connections.look();
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time between two looks at what is due.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Ticks of a second.
+const LOOK_TICKS: u32 = 5;

@@ -1,0 +1,226 @@
+//! A stream of the relay with the connections of its publishers and viewers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use punctual::Outgoing;
+use punctual_relay::{
+    Message, NotAdmitted, Publisher, PublisherId, Seat, Stream, StreamEvent, StreamRules,
+    StreamState, Viewer, ViewerId, ViewerState,
+};
+use punctual_relay_access::Admitted;
+use punctual_units::Instant;
+use tokio::sync::Notify;
+
+use crate::outlet::Outlet;
+
+/// A stream with its viewers' outlets. Whoever brings messages also hands them to all viewers: one
+/// wake-up serves the whole stream.
+pub(crate) struct LiveStream {
+    name: Arc<str>,
+    since: Instant,
+    inner: Mutex<Inner>,
+    /// Told when somebody begins to publish.
+    online: Notify,
+}
+
+struct Inner {
+    machine: Stream,
+    outlets: HashMap<ViewerId, Box<dyn Outlet>>,
+    /// What publishers that called were admitted for.
+    admitted: HashMap<PublisherId, Admitted>,
+    /// When the viewers' links are looked at next.
+    next_look: Instant,
+}
+
+/// What a turn of a stream left to do for the relay.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// What happened, in order.
+    pub(crate) events: Vec<StreamEvent>,
+}
+
+impl LiveStream {
+    pub(crate) fn new(name: Arc<str>, rules: StreamRules) -> Self {
+        let now = punctual::now();
+        let machine = Stream::new(Arc::clone(&name), rules, now);
+        let inner =
+            Inner { machine, outlets: HashMap::new(), admitted: HashMap::new(), next_look: now };
+        Self { name, since: now, inner: Mutex::new(inner), online: Notify::new() }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Since when it has been there.
+    pub(crate) const fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Seats a publisher.
+    ///
+    /// A caller comes with what it was admitted for, a source that is pulled without.
+    ///
+    /// # Errors
+    ///
+    /// Another publisher is active, and the rules keep it.
+    pub(crate) fn publish(
+        &self,
+        id: PublisherId,
+        admitted: Option<&Admitted>,
+        is_backup: bool,
+    ) -> Result<(Seat, Turn), NotAdmitted> {
+        let mut inner = self.lock();
+        let now = punctual::now();
+        let active = inner.machine.state(now).publisher;
+        let active = active.and_then(|active| inner.admitted.get(&active));
+        let may_replace = match (admitted, active) {
+            (Some(newcomer), Some(active)) => newcomer.may_replace(active),
+            _ => false,
+        };
+        let seat = inner.machine.publish(now, id, Publisher { may_replace, is_backup })?;
+        if let Some(admitted) = admitted {
+            inner.admitted.insert(id, admitted.clone());
+        }
+        let turn = inner.events();
+        drop(inner);
+        self.online.notify_waiters();
+        Ok((seat, turn))
+    }
+
+    pub(crate) fn unpublish(&self, id: PublisherId) -> Turn {
+        let mut inner = self.lock();
+        inner.machine.unpublish(punctual::now(), id);
+        inner.admitted.remove(&id);
+        inner.events()
+    }
+
+    /// The next message of this publisher begins anew, as that of another source does.
+    pub(crate) fn next_source(&self, id: PublisherId) {
+        self.lock().machine.next_source(id);
+    }
+
+    /// Takes messages of a publisher, and hands all viewers what they get next.
+    pub(crate) fn push(&self, id: PublisherId, messages: &mut Vec<Outgoing>) -> Turn {
+        let now = punctual::now();
+        let mut inner = self.lock();
+        for Outgoing { payload, options } in messages.drain(..) {
+            let origin = options.origin.filter(|origin| *origin <= now).unwrap_or(now);
+            inner.machine.push(now, id, origin, payload);
+        }
+        inner.serve(now)
+    }
+
+    /// Adds a viewer, which gets its messages by `outlet`.
+    pub(crate) fn view(
+        &self,
+        id: ViewerId,
+        viewer: Viewer,
+        outlet: Box<dyn Outlet>,
+    ) -> Result<Turn, NotAdmitted> {
+        let now = punctual::now();
+        let mut inner = self.lock();
+        inner.machine.view(now, id, viewer)?;
+        inner.outlets.insert(id, outlet);
+        Ok(inner.serve(now))
+    }
+
+    pub(crate) fn unview(&self, id: ViewerId) {
+        let mut inner = self.lock();
+        inner.machine.unview(id);
+        inner.outlets.remove(&id);
+    }
+
+    /// Does what is due by time.
+    pub(crate) fn tick(&self) -> Turn {
+        let now = punctual::now();
+        let mut inner = self.lock();
+        inner.machine.handle_timeout(now);
+        inner.serve(now)
+    }
+
+    /// Completes when a publisher is there.
+    pub(crate) async fn published(&self) {
+        loop {
+            let online = self.online.notified();
+            if self.state().publisher.is_some() {
+                return;
+            }
+            online.await;
+        }
+    }
+
+    pub(crate) fn state(&self) -> StreamState {
+        self.lock().machine.state(punctual::now())
+    }
+
+    pub(crate) fn viewer(&self, id: ViewerId) -> Option<ViewerState> {
+        self.lock().machine.viewer(punctual::now(), id)
+    }
+
+    /// Lets `look` see the machine.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Stream) -> T) -> T {
+        look(&self.lock().machine)
+    }
+
+    /// Counts the stream's totals from zero again.
+    pub(crate) fn reset_counters(&self) {
+        self.lock().machine.reset_counters();
+    }
+
+    pub(crate) fn set_rules(&self, rules: StreamRules) {
+        self.lock().machine.set_rules(rules);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Hands each viewer what it gets next.
+    fn serve(&mut self, now: Instant) -> Turn {
+        let is_look = now >= self.next_look;
+        if is_look {
+            self.next_look = now + LOOK;
+        }
+        let mut gone = Vec::new();
+        for (&id, outlet) in &mut self.outlets {
+            if is_look && let Some(link) = outlet.link() {
+                self.machine.observe(now, id, link);
+            }
+            self.machine.feed(now, id, |message: &Message| outlet.take(message));
+            if !outlet.flush() {
+                gone.push(id);
+            }
+        }
+        for id in gone {
+            self.machine.unview(id);
+            self.outlets.remove(&id);
+        }
+        self.events()
+    }
+
+    /// The events since the last turn. A viewer that has to go loses its outlet, which tells its
+    /// connection.
+    fn events(&mut self) -> Turn {
+        let events: Vec<_> = std::iter::from_fn(|| self.machine.poll_event()).collect();
+        for event in &events {
+            match event {
+                StreamEvent::TooSlow { viewer, .. } => drop(self.outlets.remove(viewer)),
+                StreamEvent::Ended { viewers } => {
+                    for viewer in viewers {
+                        self.outlets.remove(viewer);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Turn { events }
+    }
+}
+
+/// The time between two looks at the viewers' links.
+const LOOK: Duration = Duration::from_millis(50);

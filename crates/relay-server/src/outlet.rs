@@ -1,0 +1,103 @@
+//! The ways by which viewers get their messages.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use punctual::{Outgoing, SendOptions};
+use punctual_ends::{Connection, SrtEnd, SrtWriter, MessageTraffic};
+use punctual_relay::{Link, Message};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+
+/// The way by which one viewer gets its messages. When the viewer has to go, it is dropped.
+pub(crate) trait Outlet: Send {
+    /// Takes a message, if there is room for it.
+    fn take(&mut self, message: &Message) -> bool;
+
+    /// Sends what was taken. Returns whether the viewer is still there.
+    fn flush(&mut self) -> bool;
+
+    /// What is known of the viewer's link, if anything is.
+    fn link(&self) -> Option<Link>;
+}
+
+/// A viewer by SRT, over one connection or a group.
+pub(crate) struct SrtOutlet {
+    writer: SrtWriter,
+    end: SrtEnd,
+    traffic: Arc<MessageTraffic>,
+    queue: VecDeque<Outgoing>,
+    /// Dropped with the outlet, so that the connection is closed.
+    _here: oneshot::Sender<()>,
+}
+
+impl SrtOutlet {
+    /// The outlet to the peer of `connection`, and what completes when the outlet is dropped;
+    /// `None` if the connection is not SRT's.
+    pub(crate) fn of(connection: &Connection) -> Option<(Self, oneshot::Receiver<()>)> {
+        let (here, dropped) = oneshot::channel();
+        let outlet = Self {
+            writer: connection.writer.to_same_peer()?,
+            end: connection.socket.clone()?,
+            traffic: Arc::clone(&connection.traffic),
+            queue: VecDeque::new(),
+            _here: here,
+        };
+        Some((outlet, dropped))
+    }
+}
+
+impl Outlet for SrtOutlet {
+    fn take(&mut self, message: &Message) -> bool {
+        if self.queue.len() >= QUEUE {
+            return false;
+        }
+        self.traffic.count(message.payload.len());
+        let options = SendOptions { origin: Some(message.origin), ..SendOptions::default() };
+        self.queue.push_back(Outgoing { payload: message.payload.clone(), options });
+        true
+    }
+
+    fn flush(&mut self) -> bool {
+        self.writer.try_write(&mut self.queue).is_ok()
+    }
+
+    fn link(&self) -> Option<Link> {
+        let statistics = self.end.statistics();
+        Some(Link {
+            unacknowledged: statistics.send_buffer_bytes,
+            oldest: statistics.send_buffer_span,
+            round_trip: statistics.rtt,
+            latency: statistics.peer_latency,
+        })
+    }
+}
+
+/// A viewer that takes messages from a channel: a part of the relay, or a client of HTTP.
+pub(crate) struct ChannelOutlet(Sender<Message>);
+
+impl ChannelOutlet {
+    /// An outlet with room for this number of messages, and the messages.
+    pub(crate) fn with_room(messages: usize) -> (Self, Receiver<Message>) {
+        let (sender, receiver) = channel(messages);
+        (Self(sender), receiver)
+    }
+}
+
+impl Outlet for ChannelOutlet {
+    fn take(&mut self, message: &Message) -> bool {
+        !matches!(self.0.try_send(message.clone()), Err(TrySendError::Full(_)))
+    }
+
+    fn flush(&mut self) -> bool {
+        !self.0.is_closed()
+    }
+
+    fn link(&self) -> Option<Link> {
+        None
+    }
+}
+
+/// The most messages that wait for one viewer outside its send buffer.
+const QUEUE: usize = 64;

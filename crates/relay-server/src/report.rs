@@ -1,0 +1,274 @@
+//! Streams and connections as the API reports them.
+
+use std::time::{Duration, SystemTime};
+
+use punctual::{CipherMode, ConnectionInfo, Statistics};
+use punctual_ends::SrtEnd;
+use punctual_mpegts::{ElementaryStream, Fault, Inspector, StreamKind};
+use punctual_relay::Stream;
+use punctual_relay_http::report::{
+    ConnectionReport, ConnectionRole, ForwardReport, LatencyReport, RecordingReport, SourceKind,
+    SourceReport, SrtStatistics, StreamHealth, StreamReport, StreamState, Tally, TrackKind,
+    TrackReport, Traffic, ViewerCount,
+};
+
+use crate::connections::Connection;
+use crate::hub::Hub;
+use crate::live_stream::LiveStream;
+
+/// The report of a stream.
+pub(crate) fn stream(
+    hub: &Hub,
+    stream: &LiveStream,
+    forwards: Vec<ForwardReport>,
+    recording: Option<RecordingReport>,
+) -> StreamReport {
+    let now = punctual::now();
+    let state = stream.state();
+    let connections = hub.connections.of(Some(stream.name()));
+    let source = state.publisher.and_then(|id| connections.iter().find(|it| it.id == id.0));
+    let (inbound_rate, tracks, health_in) = stream.look(|machine| {
+        let inspector = machine.inspector();
+        let at = Duration::from_nanos(now.as_nanos());
+        (inspector.total_bit_rate(at), tracks(inspector, at), health(machine, now))
+    });
+    let mut inbound = Traffic { bytes: state.received_bytes, ..Traffic::default() };
+    if let Some(source) = source {
+        add(&mut inbound, source, true);
+    }
+    inbound.rate_bps = inbound_rate;
+    let mut outbound = Traffic { bytes: state.sent_bytes, ..Traffic::default() };
+    let outs: Vec<_> = connections.iter().filter(|it| !it.role.is_inbound()).collect();
+    let mut rtts: Vec<f64> = Vec::new();
+    for out in &outs {
+        add(&mut outbound, out, false);
+        rtts.extend(outbound.rtt_ms.take());
+    }
+    rtts.sort_by(f64::total_cmp);
+    outbound.rtt_ms = rtts.get(rtts.len() / 2).copied();
+    let is_there = state.publisher.is_some();
+    let health_out = StreamHealth { packets: state.sent_messages, ..health_in.clone() };
+    StreamReport {
+        name: stream.name().to_string(),
+        state: match (state.is_online, is_there || state.online_since.is_some()) {
+            (true, _) => StreamState::Online,
+            (false, true) => StreamState::Waiting,
+            (false, false) => StreamState::Offline,
+        },
+        since: state.online_since.map(|since| wall(since).into()),
+        source: source.map(|it| source_report(hub, it)),
+        tracks,
+        viewers: viewer_counts(&connections),
+        inbound,
+        outbound,
+        health_in,
+        health_out,
+        viewer_skips: vec![Tally { reason: "slow".to_owned(), count: state.skips }],
+        source_switches: vec![Tally { reason: "publisher".to_owned(), count: state.switches }],
+        forwards,
+        recording,
+        counters_since: wall(stream.since()).into(),
+    }
+}
+
+/// The wall clock at an instant of the relay's clock.
+pub(crate) fn wall(at: punctual::Instant) -> SystemTime {
+    SystemTime::now() - punctual::now().saturating_since(at)
+}
+
+fn source_report(hub: &Hub, it: &Connection) -> SourceReport {
+    let kind = match (it.role, it.protocol) {
+        (ConnectionRole::Pull, "file") => SourceKind::File,
+        (ConnectionRole::Pull, _) => SourceKind::Pull,
+        _ => SourceKind::Publisher,
+    };
+    SourceReport {
+        kind,
+        input: "primary".to_owned(),
+        connection: Some(hub.api_id(it.id)),
+        address: it.address.clone(),
+        user: it.user.clone(),
+    }
+}
+
+fn viewer_counts(connections: &[std::sync::Arc<Connection>]) -> Vec<ViewerCount> {
+    let mut counts: Vec<ViewerCount> = Vec::new();
+    for it in connections.iter().filter(|it| it.role == ConnectionRole::Viewer) {
+        match counts.iter_mut().find(|count| count.protocol == it.protocol) {
+            Some(count) => count.viewers += 1,
+            None => counts.push(ViewerCount { protocol: it.protocol.to_owned(), viewers: 1 }),
+        }
+    }
+    counts
+}
+
+/// Adds the packets of a connection to those of its stream.
+fn add(traffic: &mut Traffic, connection: &Connection, is_inbound: bool) {
+    let Some((total, second)) = connection.statistics() else { return };
+    let span = second.elapsed.as_secs_f64();
+    let rate = |bytes: u64| if span > 0.0 { (bytes as f64 * 8.0 / span) as u64 } else { 0 };
+    let (latency, buffer) = if is_inbound {
+        traffic.packets += total.packets_received;
+        traffic.packets_lost += total.packets_receive_lost;
+        traffic.packets_unrecovered += total.packets_receive_dropped;
+        traffic.packets_retransmitted += total.packets_received_retransmitted;
+        traffic.packets_undecryptable += total.packets_undecrypted;
+        traffic.rate_bps += rate(second.bytes_received_unique);
+        (total.receive_latency, total.receive_buffer_span)
+    } else {
+        traffic.packets += total.packets_sent;
+        traffic.packets_lost += total.packets_send_lost;
+        traffic.packets_unrecovered += total.packets_send_dropped;
+        traffic.packets_retransmitted += total.packets_retransmitted;
+        traffic.rate_bps += rate(second.bytes_sent_unique);
+        (total.peer_latency, total.send_buffer_span)
+    };
+    traffic.rtt_ms = total.measured_rtt().map(|rtt| rtt.as_secs_f64() * 1e3);
+    traffic.latency_ms = traffic.latency_ms.max(Some(millis(latency)));
+    traffic.buffer_ms = traffic.buffer_ms.max(Some(millis(buffer)));
+    if let Some(rtt) = total.measured_rtt() {
+        traffic.rtts.observe(rtt);
+    }
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+/// The tracks of a transport stream.
+fn tracks(inspector: &Inspector, now: Duration) -> Vec<TrackReport> {
+    let streams = inspector.programs().iter().flat_map(|program| &program.streams);
+    streams.map(|it| track(inspector, it, now)).collect()
+}
+
+fn track(inspector: &Inspector, it: &ElementaryStream, now: Duration) -> TrackReport {
+    let mut track = TrackReport {
+        pid: it.pid,
+        kind: match it.kind {
+            kind if kind.is_video() => TrackKind::Video,
+            kind if kind.is_audio() => TrackKind::Audio,
+            _ => TrackKind::Data,
+        },
+        codec: codec(it.kind),
+        language: it.language.clone(),
+        rate_bps: Some(inspector.bit_rate(it.pid, now)),
+        ..TrackReport::default()
+    };
+    if let Some(video) = inspector.video(it.pid) {
+        (track.width, track.height) = (Some(video.width), Some(video.height));
+        track.profile = Some(video.profile.to_owned()).filter(|profile| !profile.is_empty());
+        track.frame_rate =
+            video.frame_rate.map(|(frames, seconds)| f64::from(frames) / f64::from(seconds));
+    }
+    if let Some(audio) = inspector.audio(it.pid) {
+        track.sample_rate_hz = Some(audio.sample_rate);
+        track.channels = Some(audio.channels);
+    }
+    track
+}
+
+fn codec(kind: StreamKind) -> String {
+    kind.name().to_owned()
+}
+
+/// The faults of a transport stream since the start of its source.
+fn health(machine: &Stream, now: punctual::Instant) -> StreamHealth {
+    let inspector = machine.inspector();
+    let health = inspector.health();
+    let count = |fault| health.of(fault).count;
+    let last = health.faults().filter_map(|(_, it)| it.last).max();
+    StreamHealth {
+        packets: inspector.packets(),
+        sync_losses: count(Fault::SyncLoss),
+        sync_byte_errors: count(Fault::SyncByte),
+        pat_errors: count(Fault::Pat),
+        continuity_errors: count(Fault::Continuity),
+        pmt_errors: count(Fault::Pmt),
+        pid_errors: count(Fault::Pid),
+        transport_errors: count(Fault::Transport),
+        crc_errors: count(Fault::Crc),
+        pcr_repetition_errors: count(Fault::PcrRepetition),
+        pcr_discontinuities: count(Fault::PcrDiscontinuity),
+        pcr_accuracy_errors: count(Fault::PcrAccuracy),
+        pts_errors: count(Fault::Pts),
+        random_access_interval_ms: inspector.random_access_interval().map(millis),
+        last_error_at: last.map(|at| {
+            let at = punctual::Instant::from_nanos(u64::try_from(at.as_nanos()).unwrap_or(0));
+            (SystemTime::now() - now.saturating_since(at)).into()
+        }),
+    }
+}
+
+/// The report of a connection.
+pub(crate) fn connection(hub: &Hub, it: &Connection) -> ConnectionReport {
+    let info = it.end.as_ref().and_then(info);
+    let viewer =
+        hub.find(&it.stream).and_then(|stream| stream.viewer(punctual_relay::ViewerId(it.id)));
+    let statistics = it.statistics().map(|(total, last_second)| SrtStatistics {
+        total,
+        last_second,
+        quic: None,
+    });
+    ConnectionReport {
+        id: hub.api_id(it.id),
+        role: it.role,
+        protocol: it.protocol.to_owned(),
+        stream: it.stream.to_string(),
+        user: it.user.clone(),
+        address: it.address.clone(),
+        stream_id: it.stream_id.clone(),
+        opened_at: it.opened_at.into(),
+        latency: info.as_ref().map(|info| latency(it, info)),
+        encryption: info.as_ref().and_then(encryption),
+        peer_version: info.as_ref().map(version),
+        bytes: it.traffic.bytes(),
+        skips: viewer.map_or(0, |viewer| viewer.skips),
+        statistics,
+    }
+}
+
+fn info(end: &SrtEnd) -> Option<ConnectionInfo> {
+    match end {
+        SrtEnd::Socket(socket) => Some(socket.info()),
+        SrtEnd::Group(_) => None,
+    }
+}
+
+fn latency(it: &Connection, info: &ConnectionInfo) -> LatencyReport {
+    let agreed = match it.role.is_inbound() {
+        true => info.receive_latency,
+        false => info.peer_latency,
+    };
+    LatencyReport {
+        relay_ms: it.latency_wish_ms,
+        peer_ms: info.caller_latency.map_or(0, millis),
+        agreed_ms: millis(agreed),
+    }
+}
+
+fn encryption(info: &ConnectionInfo) -> Option<String> {
+    let (mode, length) = info.cipher?;
+    let mode = match mode {
+        CipherMode::Ctr => "CTR",
+        CipherMode::Gcm => "GCM",
+    };
+    Some(format!("AES-{}-{mode}", 8 * length.bytes()))
+}
+
+fn version(info: &ConnectionInfo) -> String {
+    let [_, major, minor, patch] = info.peer_version.to_be_bytes();
+    format!("{major}.{minor}.{patch}")
+}
+
+/// The rate of all connections in one direction over the last second, in bits a second.
+pub(crate) fn rate(hub: &Hub, is_inbound: bool) -> u64 {
+    let connections = hub.connections.of(None);
+    let of_direction = connections.iter().filter(|it| it.role.is_inbound() == is_inbound);
+    let rate = |(_, second): (Statistics, Statistics)| {
+        let span = second.elapsed.as_secs_f64();
+        let bytes =
+            if is_inbound { second.bytes_received_unique } else { second.bytes_sent_unique };
+        if span > 0.0 { (bytes as f64 * 8.0 / span) as u64 } else { 0 }
+    };
+    of_direction.filter_map(|it| it.statistics()).map(rate).sum()
+}

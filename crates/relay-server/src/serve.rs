@@ -1,0 +1,199 @@
+//! The connections of publishers and viewers that called.
+
+use std::sync::Arc;
+
+use punctual::{CloseReason, Error, Message, Outgoing, SendOptions, Socket};
+use punctual_ends::{Connection, Failure, Reader, SrtEnd};
+use punctual_relay::{PublisherId, Viewer, ViewerId};
+use punctual_relay_http::report::{ConnectionRole, EventKind};
+
+use crate::calls::AdmittedCall;
+use crate::connections::NewConnection;
+use crate::hub::Hub;
+use crate::live_stream::LiveStream;
+use crate::outlet::SrtOutlet;
+
+/// Carries the stream of a publisher to its viewers, until one end ends it.
+pub(crate) async fn serve_publisher(
+    hub: &Arc<Hub>,
+    connection: Connection,
+    call: &AdmittedCall,
+    protocol: &'static str,
+) {
+    let stream = hub.stream(call.admitted.stream());
+    let known = hub.connected(new(&connection, call, ConnectionRole::Publisher, protocol));
+    let id = PublisherId(known.id);
+    match stream.publish(id, Some(&call.admitted), call.is_backup) {
+        Ok((_, turn)) => {
+            hub.settle(&stream, turn);
+            let mut source = Source::of(connection);
+            let lifetime = lifetime(call);
+            tokio::select! {
+                () = carry(hub, &stream, id, &mut source) => {}
+                () = known.stop.told() => {}
+                () = lifetime => known.end("the time that it was admitted for is over"),
+            }
+            let turn = stream.unpublish(id);
+            hub.settle(&stream, turn);
+            source.close().await;
+        }
+        Err(refused) => {
+            known.end(refused.to_string());
+            Source::of(connection).close().await;
+        }
+    }
+    hub.disconnected(&known);
+}
+
+/// Takes messages of a source into the stream until the source ends.
+pub(crate) async fn carry(
+    hub: &Arc<Hub>,
+    stream: &Arc<LiveStream>,
+    id: PublisherId,
+    source: &mut Source,
+) {
+    let mut messages = Vec::new();
+    while let Ok(true) = source.read(&mut messages).await {
+        let turn = stream.push(id, &mut messages);
+        if !turn.events.is_empty() {
+            hub.settle(stream, turn);
+        }
+    }
+}
+
+/// The source of a stream.
+pub(crate) enum Source {
+    /// A live connection of SRT, whose messages come with their due times.
+    Socket { socket: Socket, received: Vec<Message>, connection: Connection },
+    /// Another end.
+    End(Connection),
+}
+
+impl Source {
+    pub(crate) fn of(connection: Connection) -> Self {
+        match &connection.socket {
+            Some(SrtEnd::Socket(socket)) if is_live(socket) => {
+                Self::Socket { socket: socket.clone(), received: Vec::new(), connection }
+            }
+            _ => Self::End(connection),
+        }
+    }
+
+    /// Waits for the next messages. Returns `false` at the end.
+    pub(crate) async fn read(&mut self, messages: &mut Vec<Outgoing>) -> Result<bool, Failure> {
+        match self {
+            Self::Socket { socket, received, connection } => {
+                match socket.recv_many(received, BATCH).await {
+                    Ok(_) => {}
+                    Err(Error::Closed(CloseReason::Peer | CloseReason::Local)) => return Ok(false),
+                    Err(error) => return Err(error.into()),
+                }
+                messages.extend(received.drain(..).map(|message| {
+                    connection.traffic.count(message.payload.len());
+                    // The time at which it was due keeps the spacing of the sender.
+                    let options =
+                        SendOptions { origin: Some(message.due), ..SendOptions::default() };
+                    Outgoing { payload: message.payload, options }
+                }));
+                Ok(true)
+            }
+            Self::End(connection) => {
+                let more = read(&mut connection.reader, messages).await?;
+                for message in &*messages {
+                    connection.traffic.count(message.payload.len());
+                }
+                Ok(more)
+            }
+        }
+    }
+
+    /// Ends the connection.
+    pub(crate) async fn close(self) {
+        let (Self::Socket { mut connection, .. } | Self::End(mut connection)) = self;
+        connection.writer.close().await;
+    }
+}
+
+async fn read(reader: &mut Reader, messages: &mut Vec<Outgoing>) -> Result<bool, Failure> {
+    reader.read_timed(messages).await
+}
+
+fn is_live(socket: &Socket) -> bool {
+    socket.info().transmission == punctual::Transmission::Live
+}
+
+/// Gives a viewer the stream until one end ends it.
+pub(crate) async fn serve_viewer(
+    hub: &Arc<Hub>,
+    connection: Connection,
+    call: &AdmittedCall,
+    protocol: &'static str,
+) {
+    let Some((outlet, dropped)) = SrtOutlet::of(&connection) else { return };
+    let known = hub.connected(new(&connection, call, ConnectionRole::Viewer, protocol));
+    let id = ViewerId(known.id);
+    let Some(stream) = hub.wanted(call.admitted.stream()).await else {
+        known.end("the stream has just ended");
+        Source::of(connection).close().await;
+        return hub.disconnected(&known);
+    };
+    let user = call.admitted.user().map(str::to_owned);
+    let viewer = Viewer { user, ..Viewer::default() };
+    match stream.view(id, viewer, Box::new(outlet)) {
+        Ok(turn) => {
+            hub.settle(&stream, turn);
+            let text = format!("{} views `{}`", known.address, stream.name());
+            hub.tell(EventKind::Read, Some(stream.name()), Some(known.id), text);
+        }
+        Err(refused) => known.end(refused.to_string()),
+    }
+    let Connection { mut reader, mut writer, .. } = connection;
+    let discard = async {
+        let mut messages = Vec::new();
+        while matches!(reader.read(&mut messages).await, Ok(true)) {
+            messages.clear();
+        }
+    };
+    tokio::select! {
+        () = discard => {}
+        () = known.stop.told() => {}
+        _ = dropped => {}
+        () = lifetime(call) => known.end("the time that it was admitted for is over"),
+    }
+    stream.unview(id);
+    writer.close().await;
+    let text = format!("{} views `{}` no longer", known.address, stream.name());
+    hub.tell(EventKind::Unread, Some(stream.name()), Some(known.id), text);
+    hub.disconnected(&known);
+}
+
+fn new(
+    connection: &Connection,
+    call: &AdmittedCall,
+    role: ConnectionRole,
+    protocol: &'static str,
+) -> NewConnection {
+    NewConnection {
+        role,
+        protocol,
+        stream: call.admitted.stream().shared(),
+        user: call.admitted.user().map(str::to_owned),
+        address: connection.socket.as_ref().map_or_else(String::new, SrtEnd::peer),
+        stream_id: call.stream_id.clone(),
+        latency_wish_ms: u32::try_from(call.latency.as_millis()).unwrap_or(u32::MAX),
+        end: connection.socket.clone(),
+        traffic: Arc::clone(&connection.traffic),
+        admitted: Some(call.admitted.clone()),
+    }
+}
+
+/// Completes when the time is over that a caller was admitted for.
+async fn lifetime(call: &AdmittedCall) {
+    match call.admitted.lifetime() {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The number of messages to read at once.
+const BATCH: usize = 64;
