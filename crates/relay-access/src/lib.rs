@@ -71,4 +71,4 @@ pub use pattern::{Narrowness, PatternError, StreamPattern};
 pub use secret::Secret;
 pub use token::{SigningKey, SigningKeyError, Token, TokenError};
 pub use user::{Permission, User, UserError};
-pub use web::{Url, UrlError, WebError};
+pub use web::{Url, UrlError, Web, WebError};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -91,7 +91,7 @@ impl fmt::Debug for Url {
 
 /// A client of one server.
 #[derive(Clone)]
-pub(crate) struct Web {
+pub struct Web {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     url: Url,
     timeout: Duration,
@@ -140,7 +140,11 @@ pub enum WebError {
 
 impl Web {
     /// A client of the server at `url`, which waits so long for a whole answer.
-    pub(crate) fn new(url: Url, timeout: Duration) -> Result<Self, WebError> {
+    ///
+    /// # Errors
+    ///
+    /// The URL has `https`, and the system's certificates of authorities cannot be used.
+    pub fn new(url: Url, timeout: Duration) -> Result<Self, WebError> {
         let builder = HttpsConnectorBuilder::new();
         let provider = aws_lc_rs::default_provider();
         let roots = |error: std::io::Error| WebError::Roots(error.to_string());
@@ -173,7 +177,16 @@ impl Web {
 
     /// Gets what lies at the address, of at most `most` bytes.
     pub(crate) async fn get(&self, most: usize) -> Result<Answer, WebError> {
-        self.ask(Method::GET, None, Bytes::new(), most).await
+        self.ask(Method::GET, HeaderMap::new(), Bytes::new(), most).await
+    }
+
+    /// Sends a body with these headers, and gives the status of the answer.
+    ///
+    /// # Errors
+    ///
+    /// No answer came.
+    pub async fn send(&self, headers: HeaderMap, body: Bytes) -> Result<StatusCode, WebError> {
+        Ok(self.ask(Method::POST, headers, body, ANSWER_MOST).await?.status)
     }
 
     /// Sends a body of this type.
@@ -183,24 +196,24 @@ impl Web {
         body: Bytes,
         most: usize,
     ) -> Result<Answer, WebError> {
-        self.ask(Method::POST, Some(content_type), body, most).await
+        let content_type = HeaderValue::from_static(content_type);
+        self.ask(Method::POST, HeaderMap::from_iter([(CONTENT_TYPE, content_type)]), body, most)
+            .await
     }
 
     async fn ask(
         &self,
         method: Method,
-        content_type: Option<&'static str>,
+        headers: HeaderMap,
         body: Bytes,
         most: usize,
     ) -> Result<Answer, WebError> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.url.uri.clone();
+        *request.headers_mut() = headers;
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, HeaderValue::from_static(PROGRAM));
-        if let Some(content_type) = content_type {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        }
         if let Some(authorization) = &self.url.authorization {
             headers.insert(AUTHORIZATION, authorization.clone());
         }
@@ -247,6 +260,8 @@ fn is_json(content_type: &HeaderValue) -> bool {
 
 /// The time after which an unused connection is closed.
 const IDLE: Duration = Duration::from_secs(30);
+/// The most bytes of an answer whose body nobody reads.
+const ANSWER_MOST: usize = 64 << 10;
 /// The most unused connections.
 const MAX_IDLE: usize = 16;
 const PROGRAM: &str = concat!("punctual-relay/", env!("CARGO_PKG_VERSION"));
