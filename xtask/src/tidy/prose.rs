@@ -37,6 +37,7 @@ const FINISHED: &[&str] = &[
     "crates/quic-model",
     "crates/relay-access",
     "crates/relay-config",
+    "crates/relay-hooks",
     "crates/relay-recording",
     "crates/resume",
     "crates/rtt",
