@@ -170,7 +170,7 @@ fn other_tables_begin_a_segment_and_other_counters_do_not() {
 }
 
 #[test]
-fn a_stream_without_random_access_points_begins_after_a_wait_and_is_cut_anywhere() {
+fn without_random_access_points_a_stream_begins_late_and_is_cut_anywhere() {
     let mut stream = Stream::new(2);
     stream.send(50, 12_000, NEVER);
     let steps = stream.finish();

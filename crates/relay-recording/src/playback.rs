@@ -135,7 +135,7 @@ impl Playback {
     ///
     /// # Errors
     ///
-    /// A file cannot be read, or was removed meanwhile, or the stream does not tell its pace.
+    /// A file cannot be read, or the stream does not tell its pace.
     pub fn next_part(&mut self) -> Result<PlayedPart, PlaybackError> {
         loop {
             if let Some((at, payload)) = self.ready.pop_front() {
@@ -147,7 +147,8 @@ impl Playback {
             if self.read()? {
                 continue;
             }
-            if is_open(&self.segment.path)? {
+            // A segment that was removed meanwhile is not written any more.
+            if is_open(&self.segment.path).unwrap_or(false) {
                 return Ok(PlayedPart::Wait);
             }
             // More may have come before it was closed.
@@ -222,10 +223,10 @@ impl Playback {
             return self.finish();
         };
         self.file = File::open(&next.path)?;
+        let end = self.at;
         self.at = if next.continues { next.tables } else { 0 };
         self.file.seek(SeekFrom::Start(self.at))?;
         if let Pace::Index { clock, origin, .. } = &mut self.pace {
-            let end = std::fs::metadata(&self.segment.path)?.len();
             *origin += clock.at(end);
             *clock = ByteClock::new(&Index::read(&File::open(index_path(&next.path))?)?);
         }

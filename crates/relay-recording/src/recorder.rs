@@ -148,7 +148,8 @@ impl Recorder {
     /// Tells that a random access point begins in a message that was pushed before.
     pub fn mark(&self, access: RecordedAccess) {
         let mut queue = self.shared.lock();
-        if !queue.is_stopped && queue.items.len() < Self::QUEUE_MESSAGES {
+        let has_ended = queue.is_stopped || queue.report.has_ended;
+        if !has_ended && queue.items.len() < Self::QUEUE_MESSAGES {
             queue.items.push_back(Item::Access(access));
         }
     }
@@ -160,7 +161,8 @@ impl Recorder {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until the recording has ended, for this time at the most; tells whether it has.
+    /// Waits until the recording has ended and all its events are told, for this time at the most;
+    /// tells whether it has.
     pub fn wait(&self, most: Duration) -> bool {
         let queue = self.shared.lock();
         let waited = self.shared.changed.wait_timeout_while(queue, most, |it| !it.report.has_ended);
@@ -231,15 +233,15 @@ impl Writer {
             let reason = format!("{place}: {}", without_os_error(&error.to_string()));
             self.fail(reason);
         }
-        {
-            let mut queue = self.shared.lock();
-            queue.report.has_ended = true;
-            queue.report.path = None;
-            queue.report.bytes = self.bytes;
-            queue.items = VecDeque::new();
-            queue.bytes = 0;
-        }
+        // Before anybody who waits for the end goes on.
         (self.shared.tell)(RecordingEvent::Ended);
+        let mut queue = self.shared.lock();
+        queue.report.has_ended = true;
+        queue.report.path = None;
+        queue.report.bytes = self.bytes;
+        queue.items = VecDeque::new();
+        queue.bytes = 0;
+        drop(queue);
         self.shared.changed.notify_all();
     }
 
