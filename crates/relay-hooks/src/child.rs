@@ -140,8 +140,8 @@ impl Drop for Group {
     }
 }
 
-/// Whether a variable of the relay's own environment is none of a command's business: its settings,
-/// which may have secrets, and what systemd tells the relay alone.
+/// Whether a variable of the relay's own environment is kept from commands: its settings, which may
+/// have secrets, and variables by which systemd talks to the relay alone.
 fn is_of_the_relay(name: &str) -> bool {
     ["PUNCTUAL_", "MTX_", "LISTEN_", "WATCHDOG_"].iter().any(|start| name.starts_with(start))
         || ["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY", "MAINPID"].contains(&name)

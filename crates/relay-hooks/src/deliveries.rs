@@ -80,7 +80,7 @@ impl Deliveries {
         }
     }
 
-    /// Takes no more events. The worker ends once it has sent those that wait.
+    /// Takes no more events. The worker ends once all that wait are sent.
     pub(crate) fn close(self) -> JoinHandle<()> {
         self.worker
     }

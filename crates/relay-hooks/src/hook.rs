@@ -1,4 +1,4 @@
-//! What an event starts.
+//! A hook: the events, and the program or the URL that they start.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Hook {
     timeout: Option<Duration>,
 }
 
-/// What a hook does.
+/// The action of a hook.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum HookAction {
     /// A program with its arguments.

@@ -26,7 +26,8 @@ use crate::variables::Variables;
 /// - At most [`PROGRAMS_MOST`](Self::PROGRAMS_MOST) programs of one hook run at once.
 /// - Requests to a URL wait in a queue of their own, and are tried up to four times.
 ///
-/// Nothing that is told waits for a program or a server. Hooks that are dropped kill their programs.
+/// Nothing that is told waits for a program or a server. Hooks that are dropped kill their
+/// programs.
 pub struct Hooks {
     shared: Arc<Shared>,
 }
@@ -80,8 +81,8 @@ impl Hooks {
     /// The most programs of one hook that run at once.
     pub const PROGRAMS_MOST: usize = 32;
 
-    /// Hooks of a relay that starts at `start`. Their tasks run on `runtime`; the calls may come from
-    /// any thread.
+    /// Hooks of a relay that starts at `start`. Their tasks run on `runtime`; the calls may come
+    /// from any thread.
     pub fn new(start: UtcTime, runtime: Handle) -> Self {
         let shared = Shared {
             state: Mutex::default(),
@@ -93,7 +94,7 @@ impl Hooks {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Puts `hooks` in place of those before. Those that stay the same keep their programs and
+    /// Puts `hooks` in place of the hooks before. A hook that stays the same keeps its programs and
     /// requests; the programs of others are ended.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Commands and URLs that the events of a relay start.
 //!
 //! A [`Hook`] says which events start which program, or go to which URL. [`Hooks`] are those of a
-//! relay at work, which are told of each [`HookEvent`]: they start programs, end them with the state
-//! that the event began, and send requests.
+//! relay at work, which are told of each [`HookEvent`]: they start programs, end them with the
+//! state that the event began, and send requests.
 //!
 //! A program gets the event as variables of its environment, by our names and by MediaMTX's, and no
 //! shell reads its command. A URL gets it as JSON, signed with HMAC-SHA-256. Neither gets secrets.

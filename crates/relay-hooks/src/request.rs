@@ -1,4 +1,4 @@
-//! What a URL is told of an event: JSON, signed.
+//! The request about an event: JSON, signed.
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};

@@ -1,4 +1,4 @@
-//! What a command is told of an event: variables of its environment.
+//! The variables by which a command is told of an event.
 
 use punctual_units::one_line;
 use punctual_uri::{redacted, redacted_stream_id};
@@ -87,8 +87,8 @@ impl Variables {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The arguments of a program with the values of these variables. The one after `-c` is a script,
-    /// as in `sh -c '…'`: it reads its environment, and stays as it is.
+    /// The arguments of a program with the values of these variables. The one after `-c` is a
+    /// script, as in `sh -c '…'`: it reads its environment, and stays as it is.
     pub(crate) fn fill_words(&self, words: &[String]) -> Result<Vec<String>, UnsafeValue> {
         let mut filled = Vec::with_capacity(words.len());
         let mut is_script = false;
@@ -131,8 +131,8 @@ fn name_len(text: &str) -> usize {
     text.bytes().take_while(|byte| is_part(byte)).count()
 }
 
-/// Whether a value is plain data wherever it stands, even if a shell should read it: letters, digits
-/// and some signs, and no option.
+/// Whether a value is plain data wherever it stands, even if a shell should read it: letters,
+/// digits and some signs, and no option.
 fn is_safe(value: &str) -> bool {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@+,=%".contains(letter);
     !value.starts_with('-') && value.chars().all(is_plain)

@@ -122,7 +122,7 @@ async fn a_program_that_ignores_the_interrupt_is_killed() {
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_in_its_group_ends_with_it() {
+async fn processes_that_a_program_leaves_in_its_group_end_with_it() {
     let (_folder, file) = place();
     let start = "sleep 1000 & echo $! >> \"$0\"";
     let hooks = hooks(&[script(&[Unavailable], start, &file)]);

@@ -15,9 +15,9 @@ use crate::segment_name::SegmentNames;
 
 /// The recordings whose segments have names of one pattern.
 ///
-/// A file is taken for a segment only if its name fits the pattern and an index of ours for the same
-/// stream lies beside it. Other files are neither listed nor removed nor changed, and links are not
-/// followed.
+/// A file is taken for a segment only if its name fits the pattern and an index of ours for the
+/// same stream lies beside it. Other files are neither listed nor removed nor changed, and links
+/// are not followed.
 #[derive(Clone, Debug)]
 pub struct Archive {
     names: SegmentNames,

@@ -13,8 +13,7 @@ use crate::playback::PlaybackError;
 /// The bytes of a stream's recordings between two times: from the random access point at or before
 /// the first, with the tables before it, to the one at or after the second. Gaps are left out.
 ///
-/// Of a segment that is still written, the bytes are those that were there when the excerpt was
-/// made.
+/// A segment that is still written counts up to its length when the excerpt was made.
 #[derive(Debug)]
 pub struct Excerpt {
     /// The parts that are not read yet, the next one last.

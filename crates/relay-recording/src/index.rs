@@ -1,7 +1,7 @@
 //! The index beside each segment: lines of JSON that people's scripts can read.
 //!
-//! The first line (in two here) is the [`Head`], the last the [`Tail`], and each line between them an
-//! [`IndexEntry`]:
+//! The first line (in two here) is the [`Head`], the last the [`Tail`], and each line between them
+//! an [`IndexEntry`]:
 //!
 //! ```json
 //! {"index":"punctual 1","stream":"live/cam","recording":"2026-11-27T20:15:00.000000Z",

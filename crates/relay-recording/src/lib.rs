@@ -5,10 +5,10 @@
 //!   ([`RecordedAccess`]) into segments that each can be played alone, and reports
 //!   [`RecordingEvent`]s.
 //! - [`SegmentNames`] is the pattern of the names of segments, and an [`Archive`] the segments that
-//!   have such names: it lists them, closes those that a crash left open, and removes what the
+//!   have such names: it lists them, closes segments that a crash left open, and removes what the
 //!   [`Retention`] does not keep.
-//! - A [`Playback`] gives the messages of a recording from a time on, at the pace at which they were
-//!   received, and an [`Excerpt`] the bytes between two times.
+//! - A [`Playback`] gives the messages of a recording from a time on, at the pace at which they
+//!   were received, and an [`Excerpt`] the bytes between two times.
 //!
 //! The index is made of lines of JSON, of which [`IndexEntry`] is one.
 //!

@@ -34,10 +34,10 @@ pub struct RecorderSettings {
 
 /// A stream that is recorded, by a thread of its own.
 ///
-/// No call waits for the disk. At most [`QUEUE_BYTES`](Self::QUEUE_BYTES) wait for it, besides those
-/// that are being written; beyond that messages are left out until half of them are written, and
-/// the recording has a discontinuity there. If the disk is full or fails, the recording ends with [`RecordingEvent::Failed`], and
-/// later messages are ignored.
+/// No call waits for the disk. At most [`QUEUE_BYTES`](Self::QUEUE_BYTES) wait for it, besides the
+/// batch that is being written; beyond that messages are left out until half of them are written,
+/// and the recording has a discontinuity there. If the disk is full or fails, the recording ends
+/// with [`RecordingEvent::Failed`], and later messages are ignored.
 ///
 /// Bytes are handed to the system at least twice a second, and to the disk every ten seconds and at
 /// the end of each segment: a crash of the program costs less than a second of the recording, one
@@ -91,7 +91,7 @@ impl Recorder {
     /// The most messages that wait for the disk.
     pub const QUEUE_MESSAGES: usize = 1 << 16;
 
-    /// Starts a recording. What a crash left of earlier ones is closed first. `tell` gets the
+    /// Starts a recording. Segments that a crash left open are closed first. `tell` gets the
     /// events, and must not wait for anything.
     ///
     /// # Errors

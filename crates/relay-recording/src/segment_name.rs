@@ -13,7 +13,7 @@ use thiserror::Error;
 /// | variable | stands for |
 /// |---|---|
 /// | `%path` | the name of the stream |
-/// | `%Y %m %d %H %M %S %f` | the time at which the segment begins: year, month, day, hour, minute, second, microsecond, **in UTC** |
+/// | `%Y %m %d %H %M %S %f` | the time at which the segment begins, to the microsecond, in UTC |
 /// | `%s` | that time in seconds since 1970, in place of the six before `%f` |
 /// | `%%` | a percent sign |
 ///
