@@ -1,4 +1,4 @@
-use punctual_mpegts::{PesPacket, PesReader};
+use punctual_mpegts::{Packet, PesPacket, PesReader};
 
 use crate::audio::{AudioCoding, AudioConfig, AudioReader};
 use crate::boxes::Sample;
@@ -10,9 +10,9 @@ use crate::timeline::Timeline;
 /// stream's own times differ by more than [`TOLERANCE`], they count again.
 #[derive(Debug)]
 pub(crate) struct AudioTrack {
-    pub(crate) pid: u16,
-    pub(crate) packets: PesReader,
-    pub(crate) language: Option<String>,
+    pid: u16,
+    packets: PesReader,
+    language: Option<String>,
     reader: AudioReader,
     /// The end of the latest frame, in samples, by the configuration that it belongs to.
     next: Option<i64>,
@@ -40,6 +40,26 @@ impl AudioTrack {
     pub(crate) fn new(pid: u16, coding: AudioCoding, language: Option<String>) -> Self {
         let (packets, reader) = (PesReader::default(), AudioReader::new(coding));
         Self { pid, packets, language, reader, next: None, latest_end: None, config: None }
+    }
+
+    /// The PID of its packets.
+    pub(crate) fn pid(&self) -> u16 {
+        self.pid
+    }
+
+    /// Its language, or the code for an unknown one.
+    pub(crate) fn language(&self) -> &str {
+        self.language.as_deref().unwrap_or("und")
+    }
+
+    /// The PES packets that the next packet completes.
+    pub(crate) fn join(&mut self, packet: Packet<'_>) -> [Option<PesPacket>; 2] {
+        self.packets.push(packet)
+    }
+
+    /// The last PES packet.
+    pub(crate) fn finish(&mut self) -> Option<PesPacket> {
+        self.packets.finish()
     }
 
     /// The configuration of the latest frames.
@@ -86,7 +106,7 @@ impl AudioTrack {
             let Some(begin) = time else { continue };
             let end = begin + i64::from(frame.samples);
             time = Some(end);
-            // What overlaps the latest frame was played already.
+            // A frame that overlaps the latest one was played already.
             let is_played = match self.next {
                 Some(next) => begin < next,
                 None => self.latest_end.is_some_and(|end| ticks(begin, rate) < end),

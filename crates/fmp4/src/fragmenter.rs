@@ -27,7 +27,7 @@ pub struct Fragmenter {
     audio: Option<AudioTrack>,
     line: Timeline,
     current: Option<Current>,
-    /// What waits for the first sound.
+    /// Pieces that wait for the first sound.
     early: Vec<Piece>,
     sequence: u32,
     output: VecDeque<Output>,
@@ -73,19 +73,19 @@ impl Fragmenter {
     /// Takes in the next packet of the stream.
     pub fn push(&mut self, packet: Packet<'_>) {
         let pid = packet.pid();
-        if let Some(video) = self.video.as_mut().filter(|video| video.pid == pid) {
-            video.packets.push(packet).iter().flatten().for_each(|pes| self.read_video(pes));
-        } else if let Some(audio) = self.audio.as_mut().filter(|audio| audio.pid == pid) {
-            audio.packets.push(packet).iter().flatten().for_each(|pes| self.read_audio(pes));
+        if let Some(video) = self.video.as_mut().filter(|video| video.pid() == pid) {
+            video.join(packet).iter().flatten().for_each(|pes| self.read_video(pes));
+        } else if let Some(audio) = self.audio.as_mut().filter(|audio| audio.pid() == pid) {
+            audio.join(packet).iter().flatten().for_each(|pes| self.read_audio(pes));
         }
     }
 
     /// Says that the stream has ended, so that its last picture comes out.
     pub fn finish(&mut self) {
-        if let Some(pes) = self.video.as_mut().and_then(|video| video.packets.finish()) {
+        if let Some(pes) = self.video.as_mut().and_then(|video| video.finish()) {
             self.read_video(&pes);
         }
-        if let Some(pes) = self.audio.as_mut().and_then(|audio| audio.packets.finish()) {
+        if let Some(pes) = self.audio.as_mut().and_then(|audio| audio.finish()) {
             self.read_audio(&pes);
         }
         self.release_early();
@@ -196,14 +196,14 @@ impl Fragmenter {
             track: Track::Video,
             timescale: Timeline::HZ,
             size: (config.width, config.height),
-            language: self.video.as_ref().and_then(|it| it.language.as_deref()).unwrap_or("und"),
+            language: self.video.as_ref().map_or("und", VideoTrack::language),
             entry: &config.entry,
         });
         let audio_header = audio.map(|config| TrackHeader {
             track: Track::Audio,
             timescale: config.sample_rate,
             size: (0, 0),
-            language: self.audio.as_ref().and_then(|it| it.language.as_deref()).unwrap_or("und"),
+            language: self.audio.as_ref().map_or("und", AudioTrack::language),
             entry: &config.entry,
         });
         let headers: Vec<_> = video_header.into_iter().chain(audio_header).collect();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::{Fragment, Init, Output};
 
-/// What a player that comes now starts with: the initialization segment, and the fragments from the
+/// The start of a player that comes now: the initialization segment, and the fragments from the
 /// newest key frame on.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
@@ -45,8 +45,8 @@ impl Recent {
         self.init.as_ref()
     }
 
-    /// The fragments from the newest key frame on. Of a stream without picture each is one, so it is
-    /// the latest alone.
+    /// The fragments from the newest key frame on. Of a stream without picture each is one, so
+    /// it is the latest alone.
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
     }

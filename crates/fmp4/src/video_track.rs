@@ -1,4 +1,4 @@
-use punctual_mpegts::{PesPacket, PesReader, unwrap_timestamp};
+use punctual_mpegts::{Packet, PesPacket, PesReader, unwrap_timestamp};
 
 use crate::boxes::Sample;
 use crate::timeline::Timeline;
@@ -6,13 +6,13 @@ use crate::video::{VideoCoding, VideoConfig, VideoReader};
 
 /// The picture of a stream, from its PES packets to samples.
 ///
-/// An access unit with missing bytes is left out, with all up to the next key frame: a decoder never
-/// sees a picture whose references are missing.
+/// An access unit with missing bytes is left out, with all up to the next key frame: a decoder
+/// never sees a picture whose references are missing.
 #[derive(Debug)]
 pub(crate) struct VideoTrack {
-    pub(crate) pid: u16,
-    pub(crate) packets: PesReader,
-    pub(crate) language: Option<String>,
+    pid: u16,
+    packets: PesReader,
+    language: Option<String>,
     reader: VideoReader,
     /// The configuration of the samples since the latest key frame.
     config: Option<VideoConfig>,
@@ -47,6 +47,26 @@ impl VideoTrack {
             latest: None,
             step: FIRST_STEP,
         }
+    }
+
+    /// The PID of its packets.
+    pub(crate) fn pid(&self) -> u16 {
+        self.pid
+    }
+
+    /// Its language, or the code for an unknown one.
+    pub(crate) fn language(&self) -> &str {
+        self.language.as_deref().unwrap_or("und")
+    }
+
+    /// The PES packets that the next packet completes.
+    pub(crate) fn join(&mut self, packet: Packet<'_>) -> [Option<PesPacket>; 2] {
+        self.packets.push(packet)
+    }
+
+    /// The last PES packet.
+    pub(crate) fn finish(&mut self) -> Option<PesPacket> {
+        self.packets.finish()
     }
 
     /// The configuration of the samples since the latest key frame.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_fmp4::{Fragmenter, Output, Recent, Segmenter};
 use punctual_mpegts::{Inspector, PACKET_LEN, Packet};
 
-use crate::input::Input;
+use crate::input::FuzzInput;
 
 /// The first two bytes choose the codecs; the others are packets, each with a byte that tells its
 /// stream, its faults and its times.
@@ -90,7 +90,7 @@ fn boxes(mut bytes: &[u8]) -> Vec<[u8; 4]> {
 }
 
 /// A packet of either stream.
-fn packet(control: u8, counters: &mut [u8; 2], input: &mut Input<'_>) -> [u8; PACKET_LEN] {
+fn packet(control: u8, counters: &mut [u8; 2], input: &mut FuzzInput<'_>) -> [u8; PACKET_LEN] {
     let which = usize::from(control & 1);
     let starts = control & 2 != 0;
     let counter = &mut counters[which];

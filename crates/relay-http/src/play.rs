@@ -15,12 +15,13 @@
 //!    in a stream without. `leftOut` names picture or sound that no browser decodes. `play` is the
 //!    command that shows the stream elsewhere, for a browser that cannot.
 //! 2. A binary message with the initialization segment.
-//! 3. Binary messages, a fragment each. The first begins with the newest key frame, so that there is
-//!    a picture at once. The times of the fragments go on for as long as the connection does.
+//! 3. Binary messages, a fragment each. The first begins with the newest key frame, so that there
+//!    is a picture at once. The times of the fragments go on for as long as the connection does.
 //!
 //! Or, if no browser decodes any of the stream: `{"type":"unplayable","reason":…,"play":…}`.
 //!
-//! With `?sound=no` in the address the sound is left out, for browsers that decode only the picture.
+//! With `?sound=no` in the address the sound is left out, for browsers that decode only the
+//! picture.
 //!
 //! Close codes, each with a reason in words that the player shows: 4401 and 4403 the viewer may not
 //! watch, 4404 the stream is not there, 4503 the relay cannot serve it now, 4410 the stream ended.
@@ -50,8 +51,8 @@ pub struct PlayFeed {
 }
 
 impl PlayFeed {
-    /// A feed for a viewer that has got nothing yet; `command` plays the stream in another program.
-    /// Without sound if the viewer asked for that.
+    /// A feed for a viewer that has got nothing yet; `command` plays the stream in another
+    /// program. Without sound if the viewer asked for that.
     pub fn new(command: String, has_sound: bool) -> Self {
         Self { command, has_sound, awaits_key: true }
     }

@@ -8,7 +8,7 @@ pub(super) struct Reader {
     config: Option<Mux>,
 }
 
-/// What a StreamMuxConfig tells.
+/// The fields of a StreamMuxConfig.
 #[derive(Clone, Debug, PartialEq)]
 struct Mux {
     frames_minus_1: u32,

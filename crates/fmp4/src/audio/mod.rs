@@ -18,7 +18,7 @@ pub(crate) enum AudioCoding {
     Mpeg,
 }
 
-/// What a decoder needs to know before the first frame.
+/// The needs of a decoder before the first frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AudioConfig {
     /// The usual name, such as `AAC`.
@@ -58,7 +58,7 @@ enum Format {
     Mpeg,
 }
 
-/// What stands at the begin of some bytes.
+/// The finding at the begin of some bytes.
 #[expect(clippy::large_enum_variant, reason = "it lives until the frame is taken")]
 enum Found {
     /// A frame in the first `length` bytes; the configuration if it may have changed.
@@ -80,7 +80,7 @@ impl AudioReader {
         Self { format, rest: Vec::new(), config: None }
     }
 
-    /// What a decoder needs for the latest frames; `None` until there was one.
+    /// The configuration of the latest frames; `None` until there was one.
     pub(crate) fn config(&self) -> Option<&AudioConfig> {
         self.config.as_ref()
     }

@@ -53,7 +53,7 @@ impl VideoReader {
         }
     }
 
-    /// What a decoder needs before the latest access unit; `None` until the stream told.
+    /// The configuration of the latest access unit; `None` until the stream told.
     pub(crate) fn config(&self) -> Option<&VideoConfig> {
         match self {
             Self::H264(reader) => reader.config(),
@@ -75,7 +75,7 @@ pub(crate) struct Picture {
     pub(crate) is_skipped_leading: bool,
 }
 
-/// What a decoder needs to know before the first picture.
+/// The needs of a decoder before the first picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VideoConfig {
     pub(crate) coding: VideoCoding,

@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_joined_is_split(
+        fn joined_units_are_split(
             nals in proptest::collection::vec(
                 proptest::collection::vec(1_u8..=255, 1..40), 0..10),
         ) {
