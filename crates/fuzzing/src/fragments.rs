@@ -10,7 +10,7 @@ use crate::input::FuzzInput;
 /// The first two bytes choose the codecs; the others are packets, each with a byte that tells its
 /// stream, its faults and its times.
 pub(crate) fn run(input: &[u8]) {
-    let mut input = Input(input);
+    let mut input = FuzzInput(input);
     let (mut fragmenter, mut inspector) = (Fragmenter::default(), Inspector::default());
     let program = program(input.byte(), input.byte());
     for bytes in &program {
