@@ -201,7 +201,7 @@ fn write(folder: &Folder, outputs: &[Output]) -> PathBuf {
     target
 }
 
-/// What FFmpeg says while it decodes all of it.
+/// The words of FFmpeg while it decodes all of a file.
 fn words_of(file: &Path) -> String {
     let mut command = Command::new("ffmpeg");
     command.args(["-hide_banner", "-nostdin", "-v", "warning"]);
@@ -211,7 +211,7 @@ fn words_of(file: &Path) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What FFmpeg needs to read `.m4s` of a playlist.
+/// The options with which FFmpeg reads `.m4s` of a playlist.
 fn options_for(file: &Path) -> &'static [&'static str] {
     if file.extension().is_some_and(|it| it == "m3u8") {
         &["-allowed_extensions", "ALL"]

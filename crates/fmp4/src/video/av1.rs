@@ -6,8 +6,8 @@ use crate::bits::BitReader;
 
 /// Reads temporal units of AV1, and writes samples of `av01` (AV1 in ISO BMFF).
 ///
-/// "Carriage of AV1 in MPEG-2 TS" puts a start code before each OBU and keeps start codes out
-/// of its bytes, as in H.264. Multiplexers from before that document write the OBUs as in a file; both
+/// "Carriage of AV1 in MPEG-2 TS" puts a start code before each OBU and keeps start codes out of
+/// its bytes, as in H.264. Multiplexers from before that document write the OBUs as in a file; both
 /// are read.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {

@@ -29,7 +29,7 @@ fn without_trailing_zeros(nal: &[u8]) -> &[u8] {
     &nal[..length]
 }
 
-/// The bytes of a NAL unit without those that only keep start codes out (00 00 *03*).
+/// The bytes of a NAL unit, except each 03 after 00 00, which keeps start codes out.
 pub(crate) fn without_emulation_prevention(nal: &[u8]) -> Vec<u8> {
     let mut raw = Vec::with_capacity(nal.len());
     let mut zeros = 0;
