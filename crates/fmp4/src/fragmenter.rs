@@ -82,10 +82,10 @@ impl Fragmenter {
 
     /// Says that the stream has ended, so that its last picture comes out.
     pub fn finish(&mut self) {
-        if let Some(pes) = self.video.as_mut().and_then(|video| video.finish()) {
+        if let Some(pes) = self.video.as_mut().and_then(VideoTrack::finish) {
             self.read_video(&pes);
         }
-        if let Some(pes) = self.audio.as_mut().and_then(|audio| audio.finish()) {
+        if let Some(pes) = self.audio.as_mut().and_then(AudioTrack::finish) {
             self.read_audio(&pes);
         }
         self.release_early();
