@@ -42,13 +42,13 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// No foreign origin, no proxy, 500 streams, and 1 MiB in 10 s.
+    /// No foreign origin, no proxy, 500 streams, and 256 KiB in 10 s.
     fn default() -> Self {
         Self {
             origins: Vec::new(),
             trusts_proxy: Arc::new(|_| false),
             metrics_max_streams: 500,
-            max_body: 1 << 20,
+            max_body: 256 << 10,
             body_timeout: Duration::from_secs(10),
         }
     }

@@ -19,6 +19,7 @@ use crate::play::PlayMessage;
 use crate::problem::Problem;
 use crate::receiving::Receiving;
 use crate::relay::View;
+use crate::serve::HeldPlace;
 
 /// The routes, which decide by themselves about a caller.
 pub(crate) fn routes() -> Router<Shared> {
@@ -74,6 +75,7 @@ async fn play(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Query(Wish { sound }): Query<Wish>,
+    Extension(place): Extension<HeldPlace>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let sound = sound.as_deref() != Some("no");
@@ -83,9 +85,13 @@ async fn play(
     };
     // A player sends nothing but answers to pings.
     let upgrade = upgrade.max_message_size(4_096).max_frame_size(4_096);
-    upgrade.on_upgrade(async move |socket| match messages {
-        Ok(messages) => Player { socket, heard: Instant::now() }.run(messages).await,
-        Err(problem) => refuse(socket, &problem).await,
+    upgrade.on_upgrade(async move |socket| {
+        match messages {
+            Ok(messages) => Player { socket, heard: Instant::now() }.run(messages).await,
+            Err(problem) => refuse(socket, &problem).await,
+        }
+        // A WebSocket counts as a connection to its end.
+        drop(place);
     })
 }
 

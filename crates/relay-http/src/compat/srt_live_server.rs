@@ -26,7 +26,7 @@ pub(super) async fn one(State(app): State<Shared>, Path(asked): Path<String>) ->
     let mut found = None;
     for name in [asked.strip_prefix("publish/"), Some(&asked)].into_iter().flatten() {
         let connections = app.relay().connections(Some(name)).await;
-        found = found.or_else(|| connections.iter().find_map(|it| statistics(it)));
+        found = found.or_else(|| connections.iter().find_map(statistics));
     }
     Json(match found {
         Some(it) => json!({ "publishers": { (asked): &it }, "publisher": &it, "status": "ok" }),

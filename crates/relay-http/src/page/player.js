@@ -3,7 +3,8 @@
 //   import { play } from "./player.js";
 //   const player = play(document.querySelector("#player"), {
 //     socket: "/v1/play/live/cam",      // the WebSocket; a path or a whole URL
-//     hls: "/live/live/cam/index.m3u8", // for browsers without Media Source Extensions; may be absent
+//     hls: "/hls/live/cam/index.m3u8",  // for browsers without Media Source Extensions; may be absent
+//     ticket: async () => "…",          // gives the ticket of the next connection; may be absent
 //   });
 //   player.stop();
 //
@@ -42,11 +43,13 @@ export function play(container, options) {
 }
 
 class Player {
-  constructor(container, { socket, hls }) {
+  constructor(container, { socket, hls, ticket }) {
     this.container = container;
     this.url = new URL(socket, location.href);
     this.url.protocol = this.url.protocol.replace("http", "ws");
     this.hls = hls;
+    this.ticket = ticket;
+    this.attempts = 0;
     this.pause = FIRST_PAUSE;
     this.stalls = 0;
     this.#makeElements();
@@ -114,9 +117,10 @@ class Player {
 
   // The connection.
 
-  #connect() {
+  async #connect() {
     if (this.isStopped) return;
     if (!Source) return this.#playHls("This browser has no Media Source Extensions.");
+    if (this.ticket && !await this.#takeTicket()) return;
     const socket = new WebSocket(this.url);
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => {
@@ -131,6 +135,23 @@ class Player {
       this.#connectLater();
     };
     this.socket = socket;
+  }
+
+  /** Gets the ticket for a connection. Tells whether to connect now. */
+  async #takeTicket() {
+    this.attempts += 1;
+    const attempt = this.attempts;
+    const isLatest = () => attempt === this.attempts && !this.isStopped;
+    try {
+      const ticket = await this.ticket();
+      this.url.searchParams.set("ticket", ticket);
+    } catch (error) {
+      if (!isLatest()) return false;
+      this.#say(error.message);
+      this.#connectLater();
+      return false;
+    }
+    return isLatest();
   }
 
   /** Tries again after a pause that doubles, and differs between viewers. */

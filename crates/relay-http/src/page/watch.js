@@ -4,18 +4,26 @@ import { act, hasToken } from "/page/api.js";
 import { h } from "/page/dom.js";
 import { play } from "/page/player.js";
 
-/** The addresses for the player; neither a WebSocket nor a video carries a token, but a ticket. */
-async function addresses(name) {
-  const given = new URLSearchParams(location.search).get("ticket");
-  let ticket = given;
-  if (!given && hasToken()) {
-    ticket = (await (await act("POST", "/v1/tickets", { stream: name })).json()).ticket;
-  }
+/** The ticket in this page's address. */
+const given = new URLSearchParams(location.search).get("ticket");
+
+/** A ticket for one stream: neither a WebSocket nor a video carries the token of this tab. */
+async function ticketFor(name) {
+  const answer = await act("POST", "/v1/tickets", { stream: name });
+  return (await answer.json()).ticket;
+}
+
+/** The options of the player of a stream. */
+async function options(name) {
+  const needsTicket = !given && hasToken();
+  const ticket = needsTicket ? await ticketFor(name) : given;
   const query = ticket ? `?ticket=${encodeURIComponent(ticket)}` : "";
   const path = name.split("/").map(encodeURIComponent).join("/");
   return {
     socket: `/v1/play/${encodeURIComponent(name)}${query}`,
     hls: `/hls/${path}/index.m3u8${query}`,
+    // A ticket expires, and connections are lost later.
+    ticket: needsTicket ? () => ticketFor(name) : undefined,
   };
 }
 
@@ -30,8 +38,8 @@ export function playerBox(name) {
   const words = (text) => root.replaceChildren(h("p", { class: "words", role: "status" }, text));
   const begin = async () => {
     try {
-      const places = await addresses(name);
-      if (!isClosed) player.playing = play(root, places);
+      const chosen = await options(name);
+      if (!isClosed) player.playing = play(root, chosen);
     } catch (error) {
       words(error.message);
     }

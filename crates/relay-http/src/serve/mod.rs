@@ -24,6 +24,7 @@ use tower::ServiceExt as _;
 
 pub use self::certificate::{Certificate, CertificateError};
 use self::limited::Limited;
+pub(crate) use self::places::HeldPlace;
 use self::places::Places;
 use crate::guard::PeerAddress;
 
@@ -89,12 +90,12 @@ pub async fn serve(
             certificate: certificate.clone(),
             limits,
             stopped: stopped.clone(),
+            place: place.into(),
         };
         connections.spawn(async move {
             if let Err(error) = serving.connection(stream, peer).await {
                 tracing::debug!("the HTTP connection from {peer} ended: {error}");
             }
-            drop(place);
         });
     }
     let _ = stopping.send(true);
@@ -108,6 +109,7 @@ struct Serving {
     certificate: Option<Certificate>,
     limits: Limits,
     stopped: watch::Receiver<bool>,
+    place: HeldPlace,
 }
 
 impl Serving {
@@ -129,10 +131,11 @@ impl Serving {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: SocketAddr,
     ) -> io::Result<()> {
-        let router = self.router;
+        let (router, place) = (self.router, self.place);
         let service = service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(PeerAddress(peer.ip().to_canonical()));
+            request.extensions_mut().insert(place.clone());
             router.clone().oneshot(request)
         });
         let connection = http1::Builder::new()

@@ -24,6 +24,18 @@ pub(super) struct Place {
     address: IpAddr,
 }
 
+/// The place of a connection, for tasks that go on with the connection after its request.
+#[derive(Clone)]
+pub(crate) struct HeldPlace {
+    _place: Arc<Place>,
+}
+
+impl From<Place> for HeldPlace {
+    fn from(place: Place) -> Self {
+        Self { _place: Arc::new(place) }
+    }
+}
+
 impl Places {
     /// This number of places, of which one address gets at most `per_address`.
     pub(super) fn new(most: usize, most_per_address: usize) -> Self {

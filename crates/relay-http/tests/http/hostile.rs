@@ -71,7 +71,7 @@ async fn a_head_that_does_not_end_is_given_up() {
 #[tokio::test]
 async fn a_body_is_bounded_in_size_and_in_time() {
     let service = impatient().await;
-    let large = "x".repeat((1 << 20) + 1);
+    let large = "x".repeat((256 << 10) + 1);
     assert_eq!(service.request("POST", "/v1/config:check", "", &large).await.status, 413);
     let slow =
         b"POST /v1/config:check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n[def";
@@ -150,4 +150,24 @@ async fn connections_beyond_the_limit_are_closed_and_the_others_serve() {
         }
     };
     timeout(PATIENCE, served).await.expect("there are places again");
+}
+
+#[tokio::test]
+async fn players_keep_their_places_among_the_connections() {
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let service = Service::start(Arc::new(Open), Settings::default(), limits, None).await;
+    let mut players = Vec::new();
+    for _ in 0..3 {
+        let url = format!("ws://{}/v1/play/tower", service.address);
+        players.push(tokio_tungstenite::connect_async(url).await.unwrap().0);
+    }
+    let health = b"GET /livez HTTP/1.0\r\n\r\n";
+    assert_eq!(service.exchange(health).await.status, 0, "all places are taken");
+    players.pop();
+    let served = async {
+        while service.exchange(health).await.status != 200 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("there is a place again");
 }

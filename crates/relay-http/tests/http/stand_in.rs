@@ -446,6 +446,7 @@ impl Relay for StandIn {
 
     fn view_player(&self, view: View) -> Answer<'_, Result<mpsc::Receiver<PlayMessage>, Fault>> {
         Box::pin(async move {
+            self.note(format!("play {}", view.stream))?;
             let (sender, receiver) = mpsc::channel(4);
             match view.stream.as_str() {
                 "tower" => {
