@@ -59,7 +59,7 @@ impl Api {
             outbound_bps: report::rate(&self.hub, false),
             calls_admitted: self.hub.calls_admitted(),
             calls_refused: refused,
-            hook_runs: self.operation.hook_runs(),
+            hook_runs: self.operation.hook_runs(&self.hub),
             auth_requests: self.operation.auth_requests(),
             publish_uri: self.operation.publish_uri(),
             play_uri: self.operation.play_uri(),

@@ -30,16 +30,17 @@ struct StreamParts {
 }
 
 impl Attached {
-    /// Begins what the settings of a stream ask for, once it has a source.
+    /// Begins what the settings of a stream ask for, once it has a source. Returns whether it had
+    /// none before.
     pub(crate) fn begin(
         &self,
         hub: &Arc<Hub>,
         stream: &Arc<LiveStream>,
         settings: &StreamSettings,
-    ) {
+    ) -> bool {
         let mut streams = lock(&self.streams);
         if streams.contains_key(stream.name()) {
-            return;
+            return false;
         }
         let retry = settings.source.retry;
         let forward = |(place, forward)| Forward::new(forward, retry, place + 1).map(Arc::new);
@@ -52,6 +53,7 @@ impl Attached {
             recording.start(hub);
         }
         streams.insert(Arc::clone(stream.name()), StreamParts { forwards, recording });
+        true
     }
 
     /// Ends all of a stream that is over.

@@ -1,7 +1,7 @@
 //! Callers by SRT: the decision on each, and its connection.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use punctual::{
@@ -12,8 +12,10 @@ use punctual_ends::{Connection, EndLog, Failure, PortTransport, Stop};
 use punctual_relay::Refusal;
 use punctual_relay_access::{Action, Admitted, Call, CallDefaults, Caller, Networks, shown};
 use punctual_relay_config::{CallerMode, ListenerSettings};
+use punctual_relay_recording::Playback;
 
-use crate::hub::Hub;
+use crate::hub::{HeldPlace, Hub};
+use crate::playback;
 use crate::rights::Rights;
 use crate::serve::{serve_publisher, serve_viewer};
 use crate::settings::{accepted, listening};
@@ -25,6 +27,7 @@ pub(crate) struct Port {
     settings: ListenerSettings,
     networks: Networks,
     defaults: CallDefaults,
+    pace: CallPace,
     log: Arc<EndLog>,
 }
 
@@ -70,9 +73,10 @@ impl Port {
         };
         let defaults = CallDefaults { stream: settings.stream.clone(), action: Some(action) };
         let networks = Networks::new(settings.allow.clone(), settings.deny.clone());
+        let pace = CallPace::new(settings.calls_per_second);
         let log = Arc::new(EndLog::new(settings.uri(), false));
         let (hub, rights) = (Arc::clone(hub), Arc::clone(rights));
-        let port = Arc::new(Self { hub, rights, settings, networks, defaults, log });
+        let port = Arc::new(Self { hub, rights, settings, networks, defaults, pace, log });
         let hearer = Arc::clone(&port);
         listener.hear_refusals(move |refused| hearer.note_refused(&refused));
         Ok((port, listener))
@@ -102,7 +106,7 @@ impl Port {
     async fn decide(
         &self,
         caller: CallerInfo,
-    ) -> Result<(Config, Arc<AdmittedCall>), RejectReason> {
+    ) -> Result<(Config, (AdmittedCall, Option<Playback>)), RejectReason> {
         let raw = RawStreamId::from(caller.stream_id.as_str());
         let refuse = |reason: &'static str, code: RejectReason, text: String| {
             self.refuse(caller.remote, shown(&raw), reason, code, text);
@@ -117,6 +121,15 @@ impl Port {
             let refused = punctual_relay_access::Refused::by_network(ip);
             return Err(refuse(refused.reason().word(), refused.code(), refused.to_string()));
         }
+        if !self.pace.admits(std::time::Instant::now()) {
+            let text = "too many callers in this second".to_owned();
+            return Err(refuse("rate", RejectReason::OVERLOAD, text));
+        }
+        let most = self.settings.max_callers_per_address as usize;
+        let Some(place) = self.hub.place(ip, (most > 0).then_some(most)) else {
+            let text = format!("{ip} has as many connections as an address may have");
+            return Err(refuse("address-limit", RejectReason::OVERLOAD, text));
+        };
         let call = Call::parse(&raw, &self.defaults)
             .map_err(|error| refuse("stream-id", error.code(), error.to_string()))?;
         let who = Caller::srt(ip, caller.remote.to_string());
@@ -128,6 +141,14 @@ impl Port {
             let text = format!("nobody publishes `{}`", admitted.stream());
             return Err(refuse("not-found", RejectReason::NOT_FOUND, text));
         }
+        let mut playback = None;
+        if admitted.action() == Action::Playback {
+            let at = call.at().unwrap_or_default();
+            let opened = playback::open(&self.hub, admitted.stream(), at).await;
+            let opened =
+                opened.map_err(|text| refuse("not-recorded", RejectReason::NOT_FOUND, text))?;
+            playback = Some(opened);
+        }
         let passphrase = admitted.passphrase();
         let config = accepted(&self.settings, &settings, admitted.action(), passphrase).map_err(
             |error| {
@@ -138,11 +159,15 @@ impl Port {
         let latency = config.receive_latency();
         let stream_id = call.shown().to_owned();
         let is_backup = call.is_backup();
-        let call = AdmittedCall { admitted, stream_id, is_backup, latency };
-        Ok((config, Arc::new(call)))
+        let call = AdmittedCall { admitted, stream_id, is_backup, latency, _place: place };
+        Ok((config, (call, playback)))
     }
 
-    fn begin(self: &Arc<Self>, accepted: Accepted, call: Arc<AdmittedCall>) {
+    fn begin(
+        self: &Arc<Self>,
+        accepted: Accepted,
+        (call, playback): (AdmittedCall, Option<Playback>),
+    ) {
         let connection = match accepted {
             Accepted::Socket(socket) => Connection::of_socket(socket, &self.log),
             Accepted::Group(group) => Connection::of_group(group, &self.log),
@@ -150,9 +175,12 @@ impl Port {
         let protocol = if self.settings.quic.is_some() { "srt+quic" } else { "srt" };
         let hub = Arc::clone(&self.hub);
         tokio::spawn(async move {
-            match call.admitted.action() {
-                Action::Publish => serve_publisher(&hub, connection, &call, protocol).await,
-                _ => serve_viewer(&hub, connection, &call, protocol).await,
+            match (call.admitted.action(), playback) {
+                (Action::Publish, _) => serve_publisher(&hub, connection, &call, protocol).await,
+                (_, Some(playback)) => {
+                    playback::serve(&hub, connection, &call, playback, protocol).await;
+                }
+                (_, None) => serve_viewer(&hub, connection, &call, protocol).await,
             }
         });
     }
@@ -195,6 +223,32 @@ pub(crate) struct AdmittedCall {
     pub(crate) is_backup: bool,
     /// The latency that the relay asks for.
     pub(crate) latency: Duration,
+    /// Its place among the connections of its address.
+    _place: HeldPlace,
+}
+
+/// Limits the calls of a second.
+struct CallPace {
+    most: f64,
+    /// The calls that are possible now, and when this was so.
+    left: Mutex<(f64, std::time::Instant)>,
+}
+
+impl CallPace {
+    fn new(most: u32) -> Self {
+        let most = f64::from(most);
+        Self { most, left: Mutex::new((most, std::time::Instant::now())) }
+    }
+
+    /// Whether another call is possible at `now`.
+    fn admits(&self, now: std::time::Instant) -> bool {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = now.saturating_duration_since(left.1).as_secs_f64();
+        *left = ((left.0 + since * self.most).min(self.most), now);
+        let is_possible = left.0 >= 1.0;
+        left.0 -= if is_possible { 1.0 } else { 0.0 };
+        is_possible
+    }
 }
 
 /// The carriage of a listener.

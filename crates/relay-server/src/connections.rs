@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use punctual::Statistics;
-use punctual_ends::{SrtEnd, Stop, MessageTraffic};
+use punctual_ends::{MessageTraffic, SrtEnd, Stop};
 use punctual_relay_access::Admitted;
 use punctual_relay_http::report::ConnectionRole;
 

@@ -17,7 +17,7 @@ use crate::pull::pull_uri;
 ///
 /// The temporary file cannot be written.
 pub(crate) fn publish(hub: &Arc<Hub>) -> Result<NamedTempFile, Failure> {
-    let mut file = tempfile::Builder::new().suffix(".ts").tempfile()?;
+    let mut file = tempfile::Builder::new().prefix("clip-").suffix(".ts").tempfile()?;
     file.write_all(CLIP)?;
     let path = file.path().display().to_string();
     let uri = path.parse().map_err(|error| Failure::runtime(format!("{path}: {error}")))?;

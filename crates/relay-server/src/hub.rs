@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use punctual_relay::{PublisherId, Refusal, Refusals, StreamEvent, ViewerId};
-use punctual_relay_access::StreamName;
+use punctual::Bitrate;
+use punctual_relay::{Place, Places, PublisherId, Refusal, Refusals, StreamEvent, ViewerId};
+use punctual_relay_access::{Admitted, StreamName};
 use punctual_relay_config::{AbsentStream, Configuration, StreamSettings};
+use punctual_relay_hooks::{HookEvent, HookSegment, Hooks};
 use punctual_relay_http::EventLog;
 use punctual_relay_http::report::EventKind;
 use tokio::sync::Notify;
 
 use crate::attached::Attached;
 use crate::connections::{Connection, Connections, NewConnection};
+use crate::hooks;
 use crate::live_stream::{LiveStream, Turn};
 use crate::play::Players;
 use crate::settings::rules;
@@ -29,8 +32,10 @@ pub(crate) struct Hub {
     pub(crate) players: Players,
     refusals: Mutex<Refusals>,
     pub(crate) events: EventLog,
+    pub(crate) hooks: Hooks,
     pub(crate) started_at: SystemTime,
     /// Until when callers from these addresses are refused.
+    places: Mutex<Places>,
     bans: Mutex<BTreeMap<std::net::IpAddr, std::time::Instant>>,
     calls_admitted: AtomicU64,
     is_draining: AtomicBool,
@@ -48,7 +53,9 @@ impl Hub {
             players: Players::default(),
             refusals: Mutex::default(),
             events: EventLog::new(started_at.into()),
+            hooks: Hooks::new(started_at.into(), tokio::runtime::Handle::current()),
             started_at,
+            places: Mutex::default(),
             bans: Mutex::default(),
             calls_admitted: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
@@ -131,10 +138,10 @@ impl Hub {
 
     /// Removes a connection that has ended.
     pub(crate) fn disconnected(&self, connection: &Connection) {
-        self.connections.remove(connection.id);
         let why = connection.ended_for().map(|why| format!(": {why}")).unwrap_or_default();
         let text = format!("{} disconnected as {}{why}", connection.address, connection.part());
         self.tell(EventKind::Disconnect, Some(&connection.stream), Some(connection.id), text);
+        self.connections.remove(connection.id);
     }
 
     /// Calls that were admitted.
@@ -170,8 +177,9 @@ impl Hub {
         match event {
             StreamEvent::Online(PublisherId(id)) => {
                 tell(EventKind::Online, Some(id), format!("`{name}` has a publisher"));
-                if let Ok(known) = StreamName::new(name) {
-                    self.attached.begin(self, stream, &self.settings(&known));
+                let known = StreamName::new(name);
+                if known.is_ok_and(|it| self.attached.begin(self, stream, &self.settings(&it))) {
+                    tell(EventKind::Available, Some(id), format!("`{name}` can be viewed"));
                 }
             }
             StreamEvent::Replaced { old: PublisherId(old), by: PublisherId(by) } => {
@@ -236,7 +244,7 @@ impl Hub {
         }
     }
 
-    /// Notes an event, and writes it to the log.
+    /// Notes an event, writes it to the log, and tells the hooks.
     pub(crate) fn tell(
         &self,
         kind: EventKind,
@@ -244,9 +252,37 @@ impl Hub {
         connection: Option<u64>,
         text: String,
     ) {
+        let event = hooks::event(self, kind, stream, connection, &text);
+        self.note(kind, stream, connection, text, event);
+    }
+
+    /// The same, of a segment of a recording.
+    pub(crate) fn tell_segment(
+        &self,
+        kind: EventKind,
+        stream: &str,
+        text: String,
+        segment: HookSegment,
+    ) {
+        let event = hooks::event(self, kind, Some(stream), None, &text);
+        let event = event.map(|event| HookEvent { segment: Some(segment), ..event });
+        self.note(kind, Some(stream), None, text, event);
+    }
+
+    fn note(
+        &self,
+        kind: EventKind,
+        stream: Option<&str>,
+        connection: Option<u64>,
+        text: String,
+        event: Option<HookEvent>,
+    ) {
         match kind {
             EventKind::Skip | EventKind::RecordFailed => tracing::warn!("{text}"),
             _ => tracing::info!("{text}"),
+        }
+        if let Some(event) = event {
+            self.hooks.tell(&event);
         }
         let id = connection.map(|id| self.api_id(id));
         self.events.push(SystemTime::now().into(), kind, stream, id.as_deref(), text);
@@ -273,6 +309,16 @@ impl Hub {
     /// A number for a part of the relay that takes a stream as a viewer does.
     pub(crate) fn internal_viewer(&self) -> ViewerId {
         ViewerId(self.connections.next_id())
+    }
+
+    /// A place for a connection from this address, if the address has fewer than `most`.
+    pub(crate) fn place(
+        self: &Arc<Self>,
+        ip: std::net::IpAddr,
+        most: Option<usize>,
+    ) -> Option<HeldPlace> {
+        let place = lock(&self.places).enter(None, ip, None, most).ok()?;
+        Some(HeldPlace { hub: Arc::clone(self), place: Some(place) })
     }
 
     /// Refuses callers from this address for a time.
@@ -303,6 +349,19 @@ impl Hub {
         }
     }
 
+    /// Ends publishers that send more than they were admitted for.
+    fn end_too_fast(&self) {
+        for connection in self.connections.of(None) {
+            let most = connection.admitted.as_ref().and_then(Admitted::max_bitrate);
+            let Some(most) = most.filter(|_| connection.role.is_inbound()) else { continue };
+            if let Some((_, second)) = connection.statistics()
+                && Bitrate::of(second.bytes_received_unique, second.elapsed) > most
+            {
+                connection.end(format!("it sends more than the {most} that it may send"));
+            }
+        }
+    }
+
     /// Does what is due by time, until the relay ends.
     pub(crate) async fn keep_time(self: Arc<Self>) {
         let mut tick = tokio::time::interval(TICK);
@@ -317,7 +376,22 @@ impl Hub {
             count = count.wrapping_add(1);
             if count.is_multiple_of(LOOK_TICKS) {
                 self.connections.look();
+                self.end_too_fast();
             }
+        }
+    }
+}
+
+/// The place of a connection, until it is dropped.
+pub(crate) struct HeldPlace {
+    hub: Arc<Hub>,
+    place: Option<Place>,
+}
+
+impl Drop for HeldPlace {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            lock(&self.hub.places).leave(place);
         }
     }
 }

@@ -9,6 +9,7 @@ use punctual_relay_access::StreamName;
 use punctual_relay_config::{
     ChangeKind, ConfigChange, Configuration, Environment, ListenerSettings, Loaded, Sources, check,
 };
+use punctual_relay_hooks::{HookEventKind, HookResult};
 use punctual_relay_http::report::{
     ConfigProblem, ConnectionRole, DurationCounts, HealthReport, HookTally, ListenerReport,
     ReloadReport,
@@ -16,6 +17,7 @@ use punctual_relay_http::report::{
 use punctual_relay_http::{ConfigSection, Fault, SectionChange, SectionEdit};
 
 use crate::calls::Port;
+use crate::hooks;
 use crate::hub::Hub;
 use crate::rights::Rights;
 
@@ -60,6 +62,8 @@ impl Operation {
         for settings in &configuration.listeners {
             self.listen(hub, settings.clone()).await?;
         }
+        let hooks = hooks::of(&configuration).map_err(Failure::usage)?;
+        hub.hooks.change(&hooks).map_err(|error| Failure::runtime(error.to_string()))?;
         self.pull_all(hub, &configuration);
         Ok(())
     }
@@ -101,6 +105,8 @@ impl Operation {
             }
             opened.push(settings.uri());
         }
+        let hooks = hooks::of(&new).map_err(|text| Fault::Invalid(text, Vec::new()))?;
+        hub.hooks.change(&hooks).map_err(|error| Fault::Failed(error.to_string()))?;
         self.rights.set(rights);
         for part in &change.listeners {
             if part.kind != ChangeKind::Added {
@@ -335,8 +341,13 @@ impl Operation {
     }
 
     /// Runs of hooks, by event and result.
-    pub(crate) fn hook_runs(&self) -> Vec<HookTally> {
-        Vec::new()
+    pub(crate) fn hook_runs(&self, hub: &Hub) -> Vec<HookTally> {
+        let tally = |(event, result, count): (HookEventKind, HookResult, u64)| HookTally {
+            event: event.name().to_owned(),
+            result: result.name().to_owned(),
+            count,
+        };
+        hub.hooks.counts().into_iter().map(tally).collect()
     }
 
     /// The times of other servers' decisions about callers.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use punctual::{Outgoing, SendOptions};
-use punctual_ends::{Connection, SrtEnd, SrtWriter, MessageTraffic};
+use punctual_ends::{Connection, MessageTraffic, SrtEnd, SrtWriter};
 use punctual_relay::{Link, Message};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};

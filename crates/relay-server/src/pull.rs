@@ -142,12 +142,23 @@ fn new(name: &StreamName, uri: &Uri, connection: &Connection) -> NewConnection {
         protocol: protocol(uri),
         stream: name.shared(),
         user: None,
-        address: connection.socket.as_ref().map_or_else(|| uri.to_string(), SrtEnd::peer),
+        address: connection.socket.as_ref().map_or_else(|| source_name(uri), SrtEnd::peer),
         stream_id: String::new(),
         latency_wish_ms: latency_wish_ms(uri),
         end: connection.socket.clone(),
         traffic: Arc::clone(&connection.traffic),
         admitted: None,
+    }
+}
+
+/// The name of a source without an address: a file has that of the file.
+fn source_name(uri: &Uri) -> String {
+    match &uri.target {
+        Target::File(file) => {
+            let name = file.path.file_name().unwrap_or(file.path.as_os_str());
+            name.to_string_lossy().into_owned()
+        }
+        _ => uri.to_string(),
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use punctual_mpegts::{Inspector, PACKET_LEN, Packet};
 use punctual_relay::{Message, Start, Viewer, ViewerId};
 use punctual_relay_config::RecordSettings;
+use punctual_relay_hooks::HookSegment;
 use punctual_relay_http::report::{EventKind, RecordingReport, RecordingState};
 use punctual_relay_recording::{
     Archive, Discontinuity, RecordedAccess, RecordedMessage, Recorder, RecorderSettings,
@@ -43,7 +44,7 @@ impl Recording {
     /// Starts it, unless it runs.
     pub(crate) fn start(&self, hub: &Arc<Hub>) {
         let mut run = self.lock();
-        if run.as_ref().is_some_and(|run| run.is_running()) {
+        if run.as_ref().is_some_and(Run::is_running) {
             return;
         }
         match self.begin(hub) {
@@ -155,7 +156,7 @@ pub(crate) async fn all(hub: &Hub, stream: Option<&str>) -> Vec<RecordingReport>
         archives.iter().flat_map(|it| on_disk(it, wanted.as_deref())).collect::<Vec<_>>()
     });
     let mut found = found.await.unwrap_or_default();
-    found.sort_by(|one, other| other.started_at.cmp(&one.started_at));
+    found.sort_by_key(|recording| std::cmp::Reverse(recording.started_at));
     found
 }
 
@@ -202,25 +203,31 @@ pub(crate) fn archive(settings: &RecordSettings) -> Result<Archive, String> {
 }
 
 fn tell(hub: &Hub, name: &str, event: &RecordingEvent) {
-    let (kind, text) = match event {
+    let segment = |path: &Path, duration, bytes| {
+        let path = path.to_owned();
+        HookSegment { path, duration, bytes }
+    };
+    match event {
         RecordingEvent::SegmentBegan { path } => {
-            (EventKind::RecordSegmentCreate, format!("`{name}` is recorded to {}", path.display()))
+            let text = format!("`{name}` is recorded to {}", path.display());
+            let segment = segment(path, None, None);
+            hub.tell_segment(EventKind::RecordSegmentCreate, name, text, segment);
         }
-        RecordingEvent::SegmentCompleted { path, .. } => {
+        RecordingEvent::SegmentCompleted { path, duration, bytes } => {
             let text = format!("the segment {} is complete", path.display());
-            (EventKind::RecordSegmentComplete, text)
+            let segment = segment(path, Some(*duration), Some(*bytes));
+            hub.tell_segment(EventKind::RecordSegmentComplete, name, text, segment);
         }
         RecordingEvent::FellBehind => {
             let text = format!("the disk is too slow for the recording of `{name}`");
-            (EventKind::RecordFailed, text)
+            hub.tell(EventKind::RecordFailed, Some(name), None, text);
         }
         RecordingEvent::Failed { reason } => {
             let text = format!("the recording of `{name}` has ended: {reason}");
-            (EventKind::RecordFailed, text)
+            hub.tell(EventKind::RecordFailed, Some(name), None, text);
         }
-        _ => return,
-    };
-    hub.tell(kind, Some(name), None, text);
+        _ => {}
+    }
 }
 
 /// The bytes that are free where a file is.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use punctual::{CipherMode, ConnectionInfo, Statistics};
+use punctual::{Bitrate, CipherMode, ConnectionInfo, Statistics};
 use punctual_ends::SrtEnd;
 use punctual_mpegts::{ElementaryStream, Fault, Inspector, StreamKind};
 use punctual_relay::Stream;
@@ -105,8 +105,7 @@ fn viewer_counts(connections: &[std::sync::Arc<Connection>]) -> Vec<ViewerCount>
 /// Adds the packets of a connection to those of its stream.
 fn add(traffic: &mut Traffic, connection: &Connection, is_inbound: bool) {
     let Some((total, second)) = connection.statistics() else { return };
-    let span = second.elapsed.as_secs_f64();
-    let rate = |bytes: u64| if span > 0.0 { (bytes as f64 * 8.0 / span) as u64 } else { 0 };
+    let rate = |bytes: u64| Bitrate::of(bytes, second.elapsed).as_bits_per_sec();
     let (latency, buffer) = if is_inbound {
         traffic.packets += total.packets_received;
         traffic.packets_lost += total.packets_receive_lost;
@@ -265,10 +264,9 @@ pub(crate) fn rate(hub: &Hub, is_inbound: bool) -> u64 {
     let connections = hub.connections.of(None);
     let of_direction = connections.iter().filter(|it| it.role.is_inbound() == is_inbound);
     let rate = |(_, second): (Statistics, Statistics)| {
-        let span = second.elapsed.as_secs_f64();
         let bytes =
             if is_inbound { second.bytes_received_unique } else { second.bytes_sent_unique };
-        if span > 0.0 { (bytes as f64 * 8.0 / span) as u64 } else { 0 }
+        Bitrate::of(bytes, second.elapsed).as_bits_per_sec()
     };
     of_direction.filter_map(|it| it.statistics()).map(rate).sum()
 }

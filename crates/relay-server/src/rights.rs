@@ -79,8 +79,7 @@ impl Rights {
         stream: &str,
         credentials: Credentials,
     ) -> Result<punctual_relay_access::Admitted, punctual_relay_access::Refused> {
-        let name = StreamName::new(stream)
-            .map_err(|error| punctual_relay_access::CallError::from(error))?;
+        let name = StreamName::new(stream).map_err(punctual_relay_access::CallError::from)?;
         let call = Call::by_http(Action::Read, name, credentials, "");
         let mut who = punctual_relay_access::Caller::srt(caller.address, "http");
         who.protocol = "http";

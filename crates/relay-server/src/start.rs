@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_program::exit::Failure;
-use punctual_program::output::{finish, message};
+use punctual_program::output::message;
 use punctual_relay_config::{
     ConfigProblem, Configuration, Environment, HttpSettings, Sources, check,
 };
@@ -107,7 +107,7 @@ async fn listen_http(
     let proxies = settings.trusted_proxies.clone();
     let trusts = move |ip: IpAddr| proxies.iter().any(|network| network.contains(ip));
     let own = Settings {
-        origins: settings.origins.clone(),
+        origins: origins(settings),
         trusts_proxy: Arc::new(trusts),
         ..Settings::default()
     };
@@ -135,6 +135,22 @@ async fn listen_http(
     Ok(page.filter(|_| settings.listen.is_some()))
 }
 
+/// The origins whose pages may use the API: those of the configuration, and this machine by its
+/// name.
+fn origins(settings: &HttpSettings) -> Vec<String> {
+    let mut origins = settings.origins.clone();
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    let scheme = if settings.tls.certificate.is_some() { "https" } else { "http" };
+    for port in [settings.listen, settings.metrics].into_iter().flatten().map(|it| it.port()) {
+        if !name.is_empty() {
+            origins.push(format!("{scheme}://{name}:{port}"));
+            origins.push(format!("{scheme}://{name}.local:{port}"));
+        }
+    }
+    origins
+}
+
 /// Prints what to paste into encoders, players and a browser.
 fn greet(configuration: &Configuration, http: Option<SocketAddr>, has_demo: bool) {
     let mut text = String::new();
@@ -155,12 +171,6 @@ fn greet(configuration: &Configuration, http: Option<SocketAddr>, has_demo: bool
         text.push_str(&format!("page      {scheme}://{address}/\n"));
     }
     message(text);
-    finish_lines();
-}
-
-/// The greeting is printed before the first message of the log.
-fn finish_lines() {
-    let _ = finish as fn();
 }
 
 /// The address of this machine for others, as far as it is known; else `127.0.0.1`.

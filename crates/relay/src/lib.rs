@@ -16,13 +16,14 @@
 //! let mut stream = Stream::new("live", rules, now);
 //! stream.publish(now, PublisherId(1), Publisher::default())?;
 //! stream.view(now, ViewerId(2), Viewer::default())?;
-//! stream.push(now, PublisherId(1), now, Bytes::from_static(b"no transport stream"));
+//! let message = Bytes::from(vec![b'x'; 1_316]);
+//! stream.push(now, PublisherId(1), now, message.clone());
 //! let mut got = Vec::new();
 //! stream.feed(now, ViewerId(2), |message| {
 //!     got.push(message.payload.clone());
 //!     true
 //! });
-//! assert_eq!(got, [&b"no transport stream"[..]]);
+//! assert_eq!(got, [message]);
 //! # Ok::<(), punctual_relay::NotAdmitted>(())
 //! ```
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use punctual_units::Instant;
+use punctual_units::{Bitrate, Instant};
 
 /// What the connection of a viewer tells of its link.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -50,7 +50,8 @@ impl Flow {
         let is_late = link.oldest > least + link.latency + MARGIN;
         if is_late || self.limit.is_some() {
             let way = least + (link.latency / 2).max(LEAST_QUEUE);
-            self.limit = Some((self.rate() * way.as_secs_f64() * GROWTH).max(LEAST) as u64);
+            let carried = self.rate().as_bytes_per_sec().saturating_mul(nanos(way)) / 1_000_000_000;
+            self.limit = Some((carried + carried / GROWTH).max(LEAST));
         }
     }
 
@@ -80,11 +81,13 @@ impl Flow {
         self.handed
     }
 
-    /// Bytes a second that were acknowledged in the last second.
-    fn rate(&self) -> f64 {
-        let (Some(first), Some(last)) = (self.looks.front(), self.looks.back()) else { return 0.0 };
-        let span = last.0.saturating_since(first.0).as_secs_f64();
-        if span > 0.0 { last.1.saturating_sub(first.1) as f64 / span } else { 0.0 }
+    /// The rate at which the viewer acknowledged bytes in the last second.
+    fn rate(&self) -> Bitrate {
+        let (Some(first), Some(last)) = (self.looks.front(), self.looks.back()) else {
+            return Bitrate::ZERO;
+        };
+        let span = last.0.saturating_since(first.0);
+        Bitrate::of(last.1.saturating_sub(first.1), span)
     }
 }
 
@@ -115,6 +118,11 @@ impl LeastRoundTrip {
 /// Half the time for which a least round trip counts.
 const LEAST_SPAN: Duration = Duration::from_secs(5);
 
+/// A time in nanoseconds; of a link it is far from the largest number.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The time over which the rate of the link is measured.
 const SPAN: Duration = Duration::from_secs(1);
 
@@ -125,11 +133,12 @@ const MARGIN: Duration = Duration::from_millis(50);
 /// The least queue that a limit allows.
 const LEAST_QUEUE: Duration = Duration::from_millis(20);
 
-/// The limit is somewhat larger than what the link carried, so that it grows with the link.
-const GROWTH: f64 = 1.25;
+/// The limit is larger than what the link carried by one part of so many, so that it grows with the
+/// link.
+const GROWTH: u64 = 4;
 
 /// The least limit, in bytes: four packets.
-const LEAST: f64 = 4.0 * 1_316.0;
+const LEAST: u64 = 4 * 1_316;
 
 #[cfg(test)]
 mod tests {
@@ -156,7 +165,7 @@ mod tests {
             queue = f64::max(queue - rate / 100.0, 0.0);
             let wait = queue / rate;
             let link = Link {
-                unacknowledged: queue as u64,
+                unacknowledged: bytes_of(queue),
                 oldest: Duration::from_secs_f64(wait),
                 round_trip: Duration::from_secs_f64(0.02 + wait),
                 latency: Duration::from_millis(120),
@@ -167,6 +176,11 @@ mod tests {
             }
         }
         (flow, longest)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "numbers in tests are small")]
+    fn bytes_of(queue: f64) -> u64 {
+        queue as u64
     }
 
     #[test]
@@ -181,6 +195,6 @@ mod tests {
         let (flow, wait) = run(62_500.0, 60);
         assert!(flow.is_limited());
         assert!(wait < 0.120, "{wait}");
-        assert!(flow.rate() > 0.9 * 62_500.0, "{}", flow.rate());
+        assert!(flow.rate() > Bitrate::from_bytes_per_sec(56_250), "{}", flow.rate());
     }
 }

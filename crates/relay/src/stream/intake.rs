@@ -19,6 +19,8 @@ pub(super) struct Intake {
     /// The number of the first packet of each of the latest messages, and the message's.
     starts: VecDeque<(u64, u64)>,
     has_begun: bool,
+    /// The losses of synchronisation and the wrong sync bytes that the health has.
+    sync_faults: (u64, u64),
 }
 
 impl Intake {
@@ -52,6 +54,7 @@ impl Intake {
         let mut whole = Vec::new();
         self.aligner.push(payload, |payload| whole.push(payload));
         let is_transport_stream = self.is_transport_stream() == Some(true);
+        self.count_sync_faults(now);
         for payload in whole {
             if is_transport_stream {
                 self.read(ring, now, &payload);
@@ -59,6 +62,17 @@ impl Intake {
             let message = Message { payload, origin, is_break: false };
             ring.push(Held { message, source: self.source });
         }
+    }
+
+    /// Hands faults of the alignment on to the health of the stream.
+    fn count_sync_faults(&mut self, now: Instant) {
+        let found = (self.aligner.sync_losses(), self.aligner.sync_byte_errors());
+        let (losses, bytes) = (found.0 - self.sync_faults.0, found.1 - self.sync_faults.1);
+        if losses + bytes > 0 {
+            let arrival = Duration::from_nanos(now.as_nanos());
+            self.inspector.count_sync_faults(losses, bytes, arrival);
+        }
+        self.sync_faults = found;
     }
 
     /// Reads the packets of the message that the ring gets next.
