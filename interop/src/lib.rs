@@ -43,7 +43,7 @@ pub use ports::{Nobody, free_port, wait_until_bound};
 pub use process::{Process, send};
 pub use program::{
     Direction, End, Program, Role, bridge_certificate, build_punctual_lab, emulator,
-    gstreamer_pipeline, punctual, quic_bridge,
+    gstreamer_pipeline, punctual, punctual_relay, quic_bridge,
 };
 pub use rustix::process::Signal;
 pub use stalls::{retry_if_stalled, retry_if_stalled_async};

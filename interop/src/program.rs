@@ -348,6 +348,16 @@ pub fn punctual() -> PathBuf {
     PROGRAM.get_or_init(build).clone()
 }
 
+/// The program punctual-relay of this build, brought up to date.
+pub fn punctual_relay() -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        build("punctual-relay-server");
+        profile().join("punctual-relay")
+    };
+    PROGRAM.get_or_init(build).clone()
+}
+
 /// Builds the program punctual-lab beside the punctual program, if it is not there.
 pub fn build_punctual_lab() {
     if !profile().join("punctual-lab").exists() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-use punctual::Statistics;
+use punctual::{Bitrate, Instant, Statistics};
 use punctual_ends::{MessageTraffic, SrtEnd, Stop};
 use punctual_relay_access::Admitted;
 use punctual_relay_http::report::ConnectionRole;
@@ -40,6 +40,9 @@ pub(crate) struct Connection {
 struct Looks {
     last: Statistics,
     last_second: Statistics,
+    /// When, and how many bytes of the stream it had carried by then.
+    bytes: Option<(Instant, u64)>,
+    rate: Bitrate,
 }
 
 /// What is known of a connection when it begins.
@@ -85,13 +88,23 @@ impl Connection {
         Some((total, looks.last_second.clone()))
     }
 
+    /// The rate of the stream itself over the last second.
+    pub(crate) fn rate(&self) -> Bitrate {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner).rate
+    }
+
     /// Looks at the statistics, once a second.
     fn look(&self) {
-        let Some(end) = &self.end else { return };
-        let now = end.statistics();
+        let statistics = self.end.as_ref().map(SrtEnd::statistics);
+        let (now, bytes) = (punctual::now(), self.traffic.bytes());
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        looks.last_second = now.since(&looks.last);
-        looks.last = now;
+        if let Some((at, before)) = looks.bytes.replace((now, bytes)) {
+            looks.rate = Bitrate::of(bytes - before, now.saturating_since(at));
+        }
+        if let Some(statistics) = statistics {
+            looks.last_second = statistics.since(&looks.last);
+            looks.last = statistics;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use punctual::{Bitrate, CipherMode, ConnectionInfo, Statistics};
+use punctual::{CipherMode, ConnectionInfo};
 use punctual_ends::SrtEnd;
 use punctual_mpegts::{ElementaryStream, Fault, Inspector, StreamKind};
 use punctual_relay::Stream;
@@ -104,22 +104,20 @@ fn viewer_counts(connections: &[std::sync::Arc<Connection>]) -> Vec<ViewerCount>
 
 /// Adds the packets of a connection to those of its stream.
 fn add(traffic: &mut Traffic, connection: &Connection, is_inbound: bool) {
-    let Some((total, second)) = connection.statistics() else { return };
-    let rate = |bytes: u64| Bitrate::of(bytes, second.elapsed).as_bits_per_sec();
+    traffic.rate_bps += connection.rate().as_bits_per_sec();
+    let Some((total, _)) = connection.statistics() else { return };
     let (latency, buffer) = if is_inbound {
         traffic.packets += total.packets_received;
         traffic.packets_lost += total.packets_receive_lost;
         traffic.packets_unrecovered += total.packets_receive_dropped;
         traffic.packets_retransmitted += total.packets_received_retransmitted;
         traffic.packets_undecryptable += total.packets_undecrypted;
-        traffic.rate_bps += rate(second.bytes_received_unique);
         (total.receive_latency, total.receive_buffer_span)
     } else {
         traffic.packets += total.packets_sent;
         traffic.packets_lost += total.packets_send_lost;
         traffic.packets_unrecovered += total.packets_send_dropped;
         traffic.packets_retransmitted += total.packets_retransmitted;
-        traffic.rate_bps += rate(second.bytes_sent_unique);
         (total.peer_latency, total.send_buffer_span)
     };
     traffic.rtt_ms = total.measured_rtt().map(|rtt| rtt.as_secs_f64() * 1e3);
@@ -263,10 +261,5 @@ fn version(info: &ConnectionInfo) -> String {
 pub(crate) fn rate(hub: &Hub, is_inbound: bool) -> u64 {
     let connections = hub.connections.of(None);
     let of_direction = connections.iter().filter(|it| it.role.is_inbound() == is_inbound);
-    let rate = |(_, second): (Statistics, Statistics)| {
-        let bytes =
-            if is_inbound { second.bytes_received_unique } else { second.bytes_sent_unique };
-        Bitrate::of(bytes, second.elapsed).as_bits_per_sec()
-    };
-    of_direction.filter_map(|it| it.statistics()).map(rate).sum()
+    of_direction.map(|it| it.rate().as_bits_per_sec()).sum()
 }

@@ -110,7 +110,8 @@ class Player {
     this.words.hidden = !text;
     if (command) {
       const code = document.createElement("code");
-      code.textContent = command;
+      // The relay does not know by which name this browser reaches it.
+      code.textContent = command.replace("HOST", location.hostname);
       this.words.append(" ", code);
     }
   }
@@ -216,7 +217,9 @@ class Player {
       return this.#restart();
     }
     const names = [video?.name, audio?.name].filter(Boolean).join(" with ");
-    this.#playHls(`This browser does not play ${names}.`, play);
+    // A browser that has Media Source Extensions decodes no more in HLS.
+    this.#closeSource();
+    this.#say(`This browser does not play ${names}. Open it in a player:`, play);
   }
 
   #playHls(reason, command) {

@@ -1,0 +1,176 @@
+//! The page of a relay with real streams: FFmpeg publishes, Chromium shows.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "a browser takes real time")]
+
+use std::process::Command;
+use std::time::Duration;
+
+use interop::{
+    Chromium, Folder, Page, Process, Tool, Window, free_port, have_all, punctual_relay,
+    retry_if_stalled,
+};
+
+/// H.264 as a live encoder makes it, a key frame every two seconds.
+const H264: &str = "-c:v libx264 -preset ultrafast -tune zerolatency -pix_fmt yuv420p -g 50 \
+                    -keyint_min 50 -sc_threshold 0 -c:a aac -b:a 128k";
+const HEVC: &str = "-c:v libx265 -preset ultrafast -tune zerolatency -x265-params log-level=none \
+                    -g 50 -c:a aac";
+
+/// A relay with a browser that knows it by the name `relay.test`.
+struct Site {
+    folder: Folder,
+    srt: u16,
+    http: u16,
+    _relay: Process,
+}
+
+impl Site {
+    fn start(name: &str) -> Self {
+        let folder = Folder::of(&format!("relay_page_{name}"));
+        let (srt, http) = (free_port(), free_port());
+        let file = folder.file("relay.toml");
+        let text = format!(
+            "[[listen]]\nsrt = \"127.0.0.1:{srt}\"\n\
+             [http]\nlisten = \"127.0.0.1:{http}\"\norigins = [\"http://relay.test:{http}\"]\n"
+        );
+        std::fs::write(&file, text).expect("the folder is there");
+        let mut command = Command::new(punctual_relay());
+        command.arg("--config").arg(file);
+        let mut relay = Process::start("relay", command, &folder);
+        relay.wait_for_line("page ");
+        Self { folder, srt, http, _relay: relay }
+    }
+
+    /// Publishes a stream with a clock in its picture.
+    fn publish(&self, stream: &str, codecs: &str) -> Process {
+        // The clock is drawn behind the pace of `-re`, which reads some pictures ahead.
+        let clock = "settb=AVTB,setpts=RTCTIME,\
+                     geq=lum='255*mod(floor(mod(T,1048.576)*1000/pow(2,floor(X/16))),2)':cb=128:\
+                     cr=128,setpts=N/25/TB";
+        let mut command = Command::new("ffmpeg");
+        command.args(["-hide_banner", "-v", "warning"]);
+        command.args(["-re", "-f", "lavfi", "-i", "color=black:s=320x64:r=25"]);
+        command.args(["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"]);
+        command.args(["-vf", clock]).args(codecs.split_whitespace());
+        command.args(["-flush_packets", "1", "-f", "mpegts"]);
+        command
+            .arg(format!("srt://127.0.0.1:{}?streamid=publish:{stream}&pkt_size=1316", self.srt));
+        Process::start(&stream.replace('/', "-"), command, &self.folder)
+    }
+
+    fn open(&self, browser: &mut Chromium, path: &str, window: Window) -> Page {
+        browser.open(&format!("http://relay.test:{}{path}", self.http), window)
+    }
+}
+
+/// The list shows the streams with codec, size and rate; the stream's page shows its picture and
+/// its charts. Nothing is wider than the window, on a desk and on a phone, light and dark.
+#[test]
+fn the_page_shows_streams_with_their_pictures() {
+    if !have_all(&[Tool::Chromium, Tool::Ffmpeg]) {
+        return;
+    }
+    retry_if_stalled(|| {
+        let site = Site::start("streams");
+        let _encoder = site.publish("live/clock", H264);
+        let mut browser = Chromium::start(&site.folder, "relay.test");
+        for window in [Window::DESK, Window::PHONE, Window::DESK.dark(), Window::PHONE.dark()] {
+            let mut page = site.open(&mut browser, "/", window);
+            page.wait_for(&has_text("320×64"), Duration::from_secs(30));
+            check(&mut page, &site, &format!("list-{}-{}", window.width, window.is_dark));
+            page.evaluate("document.querySelector('a[href*=\"live\"]').click()");
+            page.wait_for(
+                "document.querySelector('video')?.videoWidth === 320",
+                Duration::from_secs(30),
+            );
+            page.wait_for(&has_text("H.264"), Duration::from_secs(10));
+            check(&mut page, &site, &format!("stream-{}-{}", window.width, window.is_dark));
+            assert!(page.faults().is_empty(), "{:?}", page.faults());
+        }
+    });
+}
+
+/// A clock in the picture tells the way from the encoder by SRT through the relay to the screen.
+#[test]
+fn a_clock_in_the_picture_is_shown_soon_after_its_time() {
+    if !have_all(&[Tool::Chromium, Tool::Ffmpeg]) {
+        return;
+    }
+    retry_if_stalled(|| {
+        let site = Site::start("clock");
+        let _encoder = site.publish("live/clock", H264);
+        let mut browser = Chromium::start(&site.folder, "relay.test");
+        let warm = watch(&site, &mut browser);
+        drop(warm);
+        let mut page = watch(&site, &mut browser);
+        page.wait_for("window.shown.length > 200", Duration::from_secs(30));
+        let first = page.evaluate("shown[0].at").as_f64().expect("a number");
+        let median = "shown.slice(-50).map(it => it.delay).sort((a, b) => a - b)[25]";
+        let delay = page.evaluate(median).as_u64().expect("pictures were shown");
+        page.screenshot(&site.folder.file("watch.png"));
+        println!("first picture after {first:.0} ms, {delay} ms behind the encoder");
+        assert!(first < 1_000.0, "the first picture came after {first} ms");
+        // SRT's latency of 120 ms, and 600 ms for the player.
+        assert!(delay <= 720, "pictures are {delay} ms old");
+        assert!(page.faults().is_empty(), "{:?}", page.faults());
+    });
+}
+
+/// A stream that the browser cannot decode is told in words, with the command of another player.
+#[test]
+fn a_stream_that_the_browser_does_not_decode_is_told_in_words() {
+    if !have_all(&[Tool::Chromium, Tool::Ffmpeg]) {
+        return;
+    }
+    retry_if_stalled(|| {
+        let site = Site::start("hevc");
+        let _encoder = site.publish("live/hevc", HEVC);
+        let mut browser = Chromium::start(&site.folder, "relay.test");
+        let mut page = site.open(&mut browser, "/watch/live/hevc", Window::DESK);
+        page.wait_for(&has_text("ffplay"), Duration::from_secs(30));
+        page.screenshot(&site.folder.file("words.png"));
+        let text = page.evaluate("document.body?.innerText");
+        assert!(text.as_str().is_some_and(|text| text.contains("HEVC")), "{text}");
+    });
+}
+
+/// Opens the player alone, and notes the clock of each picture that is shown.
+fn watch(site: &Site, browser: &mut Chromium) -> Page {
+    let mut page = site.open(browser, "/watch/live/clock", Window::DESK);
+    page.wait_for("!!document.querySelector('video')", Duration::from_secs(30));
+    page.evaluate(LOOK);
+    page.wait_for("window.shown.length > 10", Duration::from_secs(30));
+    page
+}
+
+/// Reads the clock in each picture that is shown: 20 squares are the bits of milliseconds.
+const LOOK: &str = "(() => {
+    const video = document.querySelector('video');
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [320, 64];
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    window.shown = [];
+    const look = () => {
+        const now = Date.now();
+        context.drawImage(video, 0, 0, 320, 64);
+        const { data } = context.getImageData(0, 32, 320, 1);
+        let clock = 0;
+        for (let bit = 0; bit < 20; bit++) clock += data[4 * (16 * bit + 8)] > 128 ? 2 ** bit : 0;
+        const delay = (((now - clock) % 2 ** 20) + 2 ** 20) % 2 ** 20;
+        window.shown.push({ at: performance.now(), delay });
+        video.requestVideoFrameCallback(look);
+    };
+    video.requestVideoFrameCallback(look);
+})()";
+
+fn has_text(text: &str) -> String {
+    format!("!!document.body?.innerText.includes('{text}')")
+}
+
+/// Takes a picture of the page, which must not be wider than its window.
+fn check(page: &mut Page, site: &Site, name: &str) {
+    page.screenshot(&site.folder.file(&format!("{name}.png")));
+    let wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+    assert!(wider.as_i64().is_some_and(|wider| wider <= 0), "{name} is {wider} px too wide");
+}
