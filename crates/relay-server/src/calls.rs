@@ -9,7 +9,7 @@ use punctual::{
     RefusedCaller, RejectReason,
 };
 use punctual_ends::{Connection, EndLog, Failure, PortTransport, Stop};
-use punctual_relay::Refusal;
+use punctual_relay::{NotAdmitted, Refusal, Viewer};
 use punctual_relay_access::{Action, Admitted, Call, CallDefaults, Caller, Networks, shown};
 use punctual_relay_config::{CallerMode, ListenerSettings};
 use punctual_relay_recording::Playback;
@@ -137,10 +137,9 @@ impl Port {
             refuse(refused.reason().word(), refused.code(), refused.text().to_owned())
         })?;
         let settings = self.hub.settings(admitted.stream());
-        if admitted.action() == Action::Read && self.hub.wanted(admitted.stream()).await.is_none() {
-            let text = format!("nobody publishes `{}`", admitted.stream());
-            return Err(refuse("not-found", RejectReason::NOT_FOUND, text));
-        }
+        self.room(&call, &admitted)
+            .await
+            .map_err(|(reason, code, text)| refuse(reason, code, text))?;
         let mut playback = None;
         if admitted.action() == Action::Playback {
             let at = call.at().unwrap_or_default();
@@ -161,6 +160,41 @@ impl Port {
         let is_backup = call.is_backup();
         let call = AdmittedCall { admitted, stream_id, is_backup, latency, _place: place };
         Ok((config, (call, playback)))
+    }
+
+    /// Whether the stream has room for the caller; else the reason in a word, the code and the text.
+    async fn room(
+        &self,
+        call: &Call,
+        admitted: &Admitted,
+    ) -> Result<(), (&'static str, RejectReason, String)> {
+        let name = admitted.stream();
+        let room = match admitted.action() {
+            Action::Publish => match self.hub.find(name.as_str()) {
+                Some(stream) => stream.admits_publisher(admitted, call.is_backup()),
+                None => Ok(()),
+            },
+            Action::Read => {
+                let Some(stream) = self.hub.wanted(name).await else {
+                    let text = format!("nobody publishes `{name}`");
+                    return Err(("not-found", RejectReason::NOT_FOUND, text));
+                };
+                let user = admitted.user().map(str::to_owned);
+                let viewer = Viewer { user, ..Viewer::default() };
+                stream.look(|stream| stream.admits_viewer(&viewer))
+            }
+            _ => Ok(()),
+        };
+        match room {
+            // A stream that has ended begins anew with a publisher.
+            Ok(()) | Err(NotAdmitted::Ended) => Ok(()),
+            Err(refused @ NotAdmitted::InUse) => {
+                Err(("in-use", RejectReason::CONFLICT, format!("`{name}`: {refused}")))
+            }
+            Err(refused) => {
+                Err(("too-many", RejectReason::OVERLOAD, format!("`{name}`: {refused}")))
+            }
+        }
     }
 
     fn begin(

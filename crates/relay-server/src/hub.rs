@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use punctual::Bitrate;
-use punctual_relay::{Place, Places, PublisherId, Refusal, Refusals, StreamEvent, ViewerId};
+use punctual_relay::{
+    NotAdmitted, Place, Places, PublisherId, Refusal, Refusals, Stream, StreamEvent, ViewerId,
+};
 use punctual_relay_access::{Admitted, StreamName};
 use punctual_relay_config::{AbsentStream, Configuration, StreamSettings};
 use punctual_relay_hooks::{HookEvent, HookSegment, Hooks};
@@ -89,13 +91,47 @@ impl Hub {
 
     /// The stream of this name, if it has a publisher, or had one a short time ago.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<LiveStream>> {
-        lock(&self.streams).get(name).cloned()
+        let stream = lock(&self.streams).get(name).cloned();
+        stream.filter(|stream| !stream.look(Stream::is_over))
     }
 
-    /// The stream of this name, which begins if it is not there.
-    pub(crate) fn stream(&self, name: &StreamName) -> Arc<LiveStream> {
+    /// Seats a publisher in the stream of this name, which begins if it is not there. A caller
+    /// comes with what it was admitted for, a source that is pulled without.
+    ///
+    /// # Errors
+    ///
+    /// Another publisher is active, and the rules keep it.
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        name: &StreamName,
+        id: PublisherId,
+        admitted: Option<&Admitted>,
+        is_backup: bool,
+    ) -> Result<Arc<LiveStream>, NotAdmitted> {
+        loop {
+            let stream = self.stream(name);
+            match stream.publish(id, admitted, is_backup) {
+                Ok((_, turn)) => {
+                    self.settle(&stream, turn);
+                    return Ok(stream);
+                }
+                // It has ended since: a new one begins.
+                Err(NotAdmitted::Ended) => {}
+                Err(refused) => return Err(refused),
+            }
+        }
+    }
+
+    /// The stream of this name, which begins if it is not there or has ended.
+    fn stream(&self, name: &StreamName) -> Arc<LiveStream> {
         let begin = || Arc::new(LiveStream::new(name.shared(), rules(&self.settings(name))));
-        let stream = Arc::clone(lock(&self.streams).entry(name.shared()).or_insert_with(begin));
+        let mut streams = lock(&self.streams);
+        let stream = streams.entry(name.shared()).or_insert_with(begin);
+        if stream.look(Stream::is_over) {
+            *stream = begin();
+        }
+        let stream = Arc::clone(stream);
+        drop(streams);
         self.changed.notify_waiters();
         stream
     }
@@ -209,11 +245,15 @@ impl Hub {
                     self.end(id, "the publisher has gone");
                 }
                 let mut streams = lock(&self.streams);
-                if !stream.look(punctual_relay::Stream::is_there) {
+                if streams.get(name).is_some_and(|it| Arc::ptr_eq(it, stream)) {
                     streams.remove(name);
                 }
                 drop(streams);
                 self.attached.end(name);
+                // A publisher may have come since, to a new stream of this name.
+                if let (Some(newer), Ok(known)) = (self.find(name), StreamName::new(name)) {
+                    self.attached.begin(self, &newer, &self.settings(&known));
+                }
                 tell(EventKind::Unavailable, None, format!("`{name}` has ended"));
             }
         }

@@ -73,14 +73,8 @@ impl LiveStream {
         is_backup: bool,
     ) -> Result<(Seat, Turn), NotAdmitted> {
         let mut inner = self.lock();
-        let now = punctual::now();
-        let active = inner.machine.state(now).publisher;
-        let active = active.and_then(|active| inner.admitted.get(&active));
-        let may_replace = match (admitted, active) {
-            (Some(newcomer), Some(active)) => newcomer.may_replace(active),
-            _ => false,
-        };
-        let seat = inner.machine.publish(now, id, Publisher { may_replace, is_backup })?;
+        let publisher = inner.publisher(admitted, is_backup);
+        let seat = inner.machine.publish(punctual::now(), id, publisher)?;
         if let Some(admitted) = admitted {
             inner.admitted.insert(id, admitted.clone());
         }
@@ -88,6 +82,20 @@ impl LiveStream {
         drop(inner);
         self.online.notify_waiters();
         Ok((seat, turn))
+    }
+
+    /// Whether [`publish`](Self::publish) would seat a caller now.
+    ///
+    /// # Errors
+    ///
+    /// Another publisher is active, and the rules keep it.
+    pub(crate) fn admits_publisher(
+        &self,
+        admitted: &Admitted,
+        is_backup: bool,
+    ) -> Result<(), NotAdmitted> {
+        let inner = self.lock();
+        inner.machine.admits_publisher(inner.publisher(Some(admitted), is_backup))
     }
 
     pub(crate) fn unpublish(&self, id: PublisherId) -> Turn {
@@ -122,7 +130,7 @@ impl LiveStream {
     ) -> Result<Turn, NotAdmitted> {
         let now = punctual::now();
         let mut inner = self.lock();
-        inner.machine.view(now, id, viewer)?;
+        inner.machine.view(id, viewer)?;
         inner.outlets.insert(id, outlet);
         Ok(inner.serve(now))
     }
@@ -180,6 +188,17 @@ impl LiveStream {
 }
 
 impl Inner {
+    /// What a newcomer is in the eyes of the machine.
+    fn publisher(&self, admitted: Option<&Admitted>, is_backup: bool) -> Publisher {
+        let active = self.machine.state(punctual::now()).publisher;
+        let active = active.and_then(|active| self.admitted.get(&active));
+        let may_replace = match (admitted, active) {
+            (Some(newcomer), Some(active)) => newcomer.may_replace(active),
+            _ => false,
+        };
+        Publisher { may_replace, is_backup }
+    }
+
     /// Hands each viewer what it gets next.
     fn serve(&mut self, now: Instant) -> Turn {
         let is_look = now >= self.next_look;

@@ -65,11 +65,8 @@ async fn pull_once(
     let connection = opened?;
     let known = hub.connected(new(name, uri, &connection));
     let id = PublisherId(known.id);
-    let stream = hub.stream(name);
-    let published = stream.publish(id, None, false);
-    match published {
-        Ok((_, turn)) => {
-            hub.settle(&stream, turn);
+    match hub.publish(name, id, None, false) {
+        Ok(stream) => {
             let mut source = Source::of(connection);
             let is_file = matches!(uri.target, Target::File(_));
             let carried = async {

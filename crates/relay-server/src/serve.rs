@@ -20,12 +20,10 @@ pub(crate) async fn serve_publisher(
     call: &AdmittedCall,
     protocol: &'static str,
 ) {
-    let stream = hub.stream(call.admitted.stream());
     let known = hub.connected(new(&connection, call, ConnectionRole::Publisher, protocol));
     let id = PublisherId(known.id);
-    match stream.publish(id, Some(&call.admitted), call.is_backup) {
-        Ok((_, turn)) => {
-            hub.settle(&stream, turn);
+    match hub.publish(call.admitted.stream(), id, Some(&call.admitted), call.is_backup) {
+        Ok(stream) => {
             let mut source = Source::of(connection);
             let lifetime = lifetime(call);
             tokio::select! {

@@ -15,15 +15,17 @@
 //! let rules = StreamRules { start: Start::Live, ..StreamRules::default() };
 //! let mut stream = Stream::new("live", rules, now);
 //! stream.publish(now, PublisherId(1), Publisher::default())?;
-//! stream.view(now, ViewerId(2), Viewer::default())?;
-//! let message = Bytes::from(vec![b'x'; 1_316]);
-//! stream.push(now, PublisherId(1), now, message.clone());
+//! stream.view(ViewerId(2), Viewer::default())?;
+//! for _ in 0..8 {
+//!     // After 8 messages without packets it is no transport stream.
+//!     stream.push(now, PublisherId(1), now, Bytes::from_static(b"no transport stream"));
+//! }
 //! let mut got = Vec::new();
 //! stream.feed(now, ViewerId(2), |message| {
 //!     got.push(message.payload.clone());
 //!     true
 //! });
-//! assert_eq!(got, [message]);
+//! assert_eq!(got, [&b"no transport stream"[..]; 8]);
 //! # Ok::<(), punctual_relay::NotAdmitted>(())
 //! ```
 

@@ -60,7 +60,7 @@ impl Intake {
                 self.read(ring, now, &payload);
             }
             let message = Message { payload, origin, is_break: false };
-            ring.push(Held { message, source: self.source });
+            ring.push(Held { message, arrival: now, source: self.source });
         }
     }
 

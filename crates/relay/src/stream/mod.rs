@@ -30,6 +30,8 @@ pub struct Stream {
     name: Arc<str>,
     rules: StreamRules,
     seats: Seats,
+    /// Whether the viewers were told the end.
+    is_over: bool,
     /// Since when nobody publishes.
     gap_since: Option<Instant>,
     online_since: Option<Instant>,
@@ -142,6 +144,7 @@ impl Stream {
             name: name.into(),
             rules,
             seats: Seats::default(),
+            is_over: false,
             gap_since: Some(now),
             online_since: None,
             intake: Intake::default(),
@@ -176,13 +179,16 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`NotAdmitted::InUse`].
+    /// [`NotAdmitted::InUse`], or [`NotAdmitted::Ended`] after [`StreamEvent::Ended`].
     pub fn publish(
         &mut self,
         now: Instant,
         id: PublisherId,
         publisher: Publisher,
     ) -> Result<Seat, NotAdmitted> {
+        if self.is_over {
+            return Err(NotAdmitted::Ended);
+        }
         let arrival = self.seats.arrive(now, id, publisher, self.rules.second_publisher)?;
         if let Some(old) = arrival.replaced {
             self.switches += 1;
@@ -245,12 +251,27 @@ impl Stream {
         self.ring.forget(now, self.rules.viewer_buffer + FINISH);
     }
 
-    /// A viewer comes.
+    /// Whether [`publish`](Self::publish) would take a publisher now.
     ///
     /// # Errors
     ///
-    /// [`NotAdmitted::TooManyViewers`] or [`NotAdmitted::TooManyOfUser`].
-    pub fn view(&mut self, now: Instant, id: ViewerId, viewer: Viewer) -> Result<(), NotAdmitted> {
+    /// Those of `publish`.
+    pub fn admits_publisher(&self, publisher: Publisher) -> Result<(), NotAdmitted> {
+        if self.is_over {
+            return Err(NotAdmitted::Ended);
+        }
+        self.seats.admit(publisher, self.rules.second_publisher)
+    }
+
+    /// Whether [`view`](Self::view) would take a viewer now.
+    ///
+    /// # Errors
+    ///
+    /// Those of `view`.
+    pub fn admits_viewer(&self, viewer: &Viewer) -> Result<(), NotAdmitted> {
+        if self.is_over {
+            return Err(NotAdmitted::Ended);
+        }
         let counted = || self.viewers.values().filter(|place| !place.viewer.is_internal);
         let is_full = |count: usize, most: Option<usize>| most.is_some_and(|most| count >= most);
         if !viewer.is_internal {
@@ -262,12 +283,22 @@ impl Stream {
                 return Err(NotAdmitted::TooManyOfUser);
             }
         }
+        Ok(())
+    }
+
+    /// A viewer comes.
+    ///
+    /// # Errors
+    ///
+    /// [`NotAdmitted::TooManyViewers`], [`NotAdmitted::TooManyOfUser`], or [`NotAdmitted::Ended`]
+    /// after [`StreamEvent::Ended`].
+    pub fn view(&mut self, id: ViewerId, viewer: Viewer) -> Result<(), NotAdmitted> {
+        self.admits_viewer(&viewer)?;
         let mut place = Place::new(viewer, &self.ring, self.intake.source(), &self.rules);
         if self.intake.is_transport_stream() == Some(false) {
             place.start_at_once(&self.ring);
         }
         self.viewers.insert(id, place);
-        let _ = now;
         Ok(())
     }
 
@@ -361,9 +392,9 @@ impl Stream {
         self.intake.inspector()
     }
 
-    /// Whether viewers may come: somebody publishes, or did within [`StreamRules::keep_viewers`].
-    pub fn is_there(&self) -> bool {
-        !self.seats.is_empty() || self.online_since.is_some() || !self.viewers.is_empty()
+    /// Whether the stream ended for good: a publisher that comes now gets a new one.
+    pub const fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
@@ -383,7 +414,7 @@ impl Stream {
             return;
         }
         let viewers = std::mem::take(&mut self.viewers).into_keys().collect();
-        self.gap_since = None;
+        (self.gap_since, self.is_over) = (None, true);
         self.ring.clear();
         self.events.push_back(StreamEvent::Ended { viewers });
     }

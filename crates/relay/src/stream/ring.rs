@@ -24,6 +24,9 @@ pub struct Message {
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) message: Message,
+    /// When it came in. Its origin time may be much older: a relay that stalled gets its messages
+    /// late.
+    pub(super) arrival: Instant,
     /// The number of the source that it came from: another source has another clock, other tables
     /// and other counters.
     pub(super) source: u64,
@@ -57,11 +60,18 @@ impl Ring {
         self.messages.push_back(held);
     }
 
-    /// Notes a place to start in the messages up to the newest.
-    pub(super) fn note_point(&mut self, point: EntryPoint) {
-        if point.message >= self.first {
-            self.points.push_back(point);
+    /// Notes a place to start in the messages up to the newest. Of very many, the latest are kept.
+    pub(super) fn note_point(&mut self, mut point: EntryPoint) {
+        if point.message < self.first {
+            return;
         }
+        if let Some(before) = self.points.back().filter(|before| before.tables == point.tables) {
+            point.tables = before.tables.clone();
+        }
+        if self.points.len() == MOST_POINTS {
+            self.points.pop_front();
+        }
+        self.points.push_back(point);
     }
 
     /// Forgets messages older than `span` at `now`, but none after the latest random access point
@@ -69,7 +79,7 @@ impl Ring {
     pub(super) fn forget(&mut self, now: Instant, span: Duration) {
         let latest = self.points.back().map_or(u64::MAX, |point| point.message);
         while let Some(oldest) = self.messages.front() {
-            let age = now.saturating_since(oldest.message.origin);
+            let age = now.saturating_since(oldest.arrival);
             let is_wanted = age < span || self.first >= latest && age < LONGEST_GOP;
             if is_wanted && self.bytes <= MOST_BYTES {
                 break;
@@ -102,6 +112,13 @@ impl Ring {
         self.points.back()
     }
 
+    /// The newest place to start in the messages of this source.
+    pub(super) fn newest_point_of(&self, source: u64) -> Option<&EntryPoint> {
+        let is_of =
+            |point: &&EntryPoint| self.get(point.message).is_some_and(|held| held.source == source);
+        self.newest_point().filter(is_of)
+    }
+
     /// The first place to start at this message or later.
     pub(super) fn point_from(&self, message: u64) -> Option<&EntryPoint> {
         self.points.iter().find(|point| point.message >= message)
@@ -123,6 +140,10 @@ impl Ring {
 /// The longest group of pictures that is kept whole for viewers that start at its beginning.
 const LONGEST_GOP: Duration = Duration::from_secs(12);
 
+/// The most places to start that are kept: 10 s of a stream in which each of 25 pictures a second is
+/// one.
+const MOST_POINTS: usize = 256;
+
 /// The most bytes of one stream: 12 s at 85 Mb/s.
 const MOST_BYTES: usize = 128 << 20;
 
@@ -136,12 +157,25 @@ mod tests {
             origin: Instant::from_millis(at),
             is_break: false,
         };
-        Held { message, source: 0 }
+        Held { message, arrival: Instant::from_millis(at), source: 0 }
     }
 
     fn point(message: u64) -> EntryPoint {
         let access = RandomAccess { packet: 0, pid: 256, pts: None };
-        EntryPoint { message, packet: 0, tables: Bytes::new(), access }
+        EntryPoint { message, packet: 0, tables: vec![0; 188].into(), access }
+    }
+
+    #[test]
+    fn places_to_start_are_bounded_and_share_their_tables() {
+        let mut ring = Ring::default();
+        for number in 0..100_000 {
+            ring.push(held(number / 1_000, 10));
+            ring.note_point(point(number));
+        }
+        assert_eq!(ring.points.len(), MOST_POINTS);
+        assert_eq!(ring.newest_point().map(|point| point.message), Some(99_999));
+        let tables: Vec<_> = ring.points.iter().map(|point| point.tables.as_ptr()).collect();
+        assert!(tables.iter().all(|it| *it == tables[0]));
     }
 
     #[test]

@@ -58,21 +58,29 @@ impl Seats {
         publisher: Publisher,
         rule: SecondPublisher,
     ) -> Result<Arrival, NotAdmitted> {
+        self.admit(publisher, rule)?;
         let waits = publisher.is_backup || rule == SecondPublisher::Standby;
         let newcomer = Seated { id, heard: now };
-        if self.active.is_none() {
-            self.active = Some(newcomer);
-            return Ok(Arrival { seat: Seat::Active, replaced: None });
-        }
-        if waits && self.standby.len() < MOST_STANDBY {
+        if self.active.is_some() && waits {
             self.standby.push(newcomer);
             return Ok(Arrival { seat: Seat::Standby, replaced: None });
         }
-        if waits || rule == SecondPublisher::Refuse || !publisher.may_replace {
-            return Err(NotAdmitted::InUse);
-        }
         let replaced = self.active.replace(newcomer).map(|seated| seated.id);
         Ok(Arrival { seat: Seat::Active, replaced })
+    }
+
+    /// Whether a newcomer would get a seat.
+    pub(super) fn admit(
+        &self,
+        publisher: Publisher,
+        rule: SecondPublisher,
+    ) -> Result<(), NotAdmitted> {
+        let waits = publisher.is_backup || rule == SecondPublisher::Standby;
+        let has_seat = match waits {
+            true => self.standby.len() < MOST_STANDBY,
+            false => rule == SecondPublisher::Replace && publisher.may_replace,
+        };
+        if self.active.is_none() || has_seat { Ok(()) } else { Err(NotAdmitted::InUse) }
     }
 
     /// Takes a publisher off its seat. Returns whether it was the active one.
@@ -114,10 +122,6 @@ impl Seats {
     /// When the active publisher's latest message came.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.active.as_ref().map(|seated| seated.heard)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.active.is_none() && self.standby.is_empty()
     }
 }
 

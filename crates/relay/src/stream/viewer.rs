@@ -71,8 +71,9 @@ enum Step {
     Raw,
     /// All messages, by way of the cut.
     Play,
-    /// The rest of what has begun.
-    Leave,
+    /// The rest of what has begun, in messages up to this origin time: a unit that its publisher
+    /// does not finish is not waited for.
+    Leave { until: Instant },
 }
 
 impl Place {
@@ -82,7 +83,7 @@ impl Place {
             Start::Live => Step::Raw,
             Start::RandomAccess => Step::Wait { from: ring.end(), is_first: true },
             Start::Gop => {
-                let from = ring.newest_point().map_or(ring.end(), |point| point.message);
+                let from = ring.newest_point_of(source).map_or(ring.end(), |point| point.message);
                 Step::Wait { from, is_first: true }
             }
         };
@@ -136,7 +137,7 @@ impl Place {
     pub(super) fn phase(&self) -> ViewerPhase {
         match self.step {
             Step::Wait { is_first: true, .. } => ViewerPhase::Waiting,
-            Step::Wait { .. } | Step::Leave => ViewerPhase::Skipping,
+            Step::Wait { .. } | Step::Leave { .. } => ViewerPhase::Skipping,
             Step::Raw | Step::Play => ViewerPhase::Playing,
         }
     }
@@ -159,12 +160,14 @@ impl Place {
         match self.step {
             Step::Play => {
                 self.cut.leave();
-                self.step = Step::Leave;
+                let held = ring.get(self.cursor);
+                let next = held.map_or(Instant::ORIGIN, |held| held.message.origin);
+                self.step = Step::Leave { until: next + FINISH };
             }
             Step::Raw if ring.newest_point().is_some() => self.wait(ring.end()),
             // Without places to start, it goes on with the newest message.
             Step::Raw => self.cursor = ring.end(),
-            Step::Wait { .. } | Step::Leave => return,
+            Step::Wait { .. } | Step::Leave { .. } => return,
         }
         self.skips += 1;
         self.has_skipped = true;
@@ -178,15 +181,18 @@ impl Place {
         mut take: impl FnMut(&Message) -> bool,
     ) {
         loop {
-            while let Some(message) = self.due.front_mut() {
+            while let Some(message) = self.due.front() {
                 if !self.flow.has_room() {
                     return;
                 }
-                // One that waited would come too late by its own origin time.
-                if self.flow.is_limited() || message.origin + BEHIND < now {
-                    message.origin = now;
-                }
-                if !take(message) {
+                // One that waited would come too late by its own origin time. The time stays in the
+                // message that waits, since it tells how far the viewer is behind.
+                let is_late = self.flow.is_limited() || message.origin + BEHIND < now;
+                let is_taken = match is_late {
+                    true => take(&Message { origin: now, ..message.clone() }),
+                    false => take(message),
+                };
+                if !is_taken {
                     return;
                 }
                 self.flow.hand(message.payload.len());
@@ -230,7 +236,9 @@ impl Place {
         };
         self.make_due(payload, *origin);
         self.cursor += 1;
-        if self.step == Step::Leave && self.cut.is_out() {
+        if let Step::Leave { until } = self.step
+            && (self.cut.is_out() || *origin > until)
+        {
             let newest = ring.newest_point().map_or(0, |point| point.message);
             self.wait(newest.max(self.cursor));
         }
@@ -267,6 +275,9 @@ impl Place {
         self.step = Step::Wait { from, is_first: false };
     }
 }
+
+/// The time of the stream in which what has begun is finished: longer than most units last.
+const FINISH: Duration = Duration::from_millis(500);
 
 /// The largest payload of an SRT packet over IPv4 in an Ethernet frame.
 const LARGEST: usize = 1_456;
