@@ -1,6 +1,7 @@
 //! The operation of the relay: its configuration, listeners, reloads, health and end.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,8 +36,16 @@ pub(crate) struct Operation {
 struct State {
     sources: Sources,
     loaded: Loaded,
-    ports: BTreeMap<String, Stop>,
+    /// What listens, by the URI of its settings.
+    ports: BTreeMap<String, Bound>,
     warnings: Vec<String>,
+}
+
+/// A listener that is bound.
+struct Bound {
+    stop: Stop,
+    /// Its address, with the port that the system chose for port 0.
+    address: SocketAddr,
 }
 
 impl Operation {
@@ -71,8 +80,8 @@ impl Operation {
     async fn listen(&self, hub: &Arc<Hub>, settings: ListenerSettings) -> Result<(), Failure> {
         let uri = settings.uri();
         let (port, listener) = Port::bind(hub, &self.rights, settings).await?;
-        let stop = Stop::default();
-        self.state().ports.insert(uri, stop.clone());
+        let (stop, address) = (Stop::default(), listener.local_addr());
+        self.state().ports.insert(uri, Bound { stop: stop.clone(), address });
         tokio::spawn(port.serve(listener, stop));
         Ok(())
     }
@@ -180,8 +189,8 @@ impl Operation {
     }
 
     fn close(&self, uri: &str) {
-        if let Some(stop) = self.state().ports.remove(uri) {
-            stop.tell();
+        if let Some(port) = self.state().ports.remove(uri) {
+            port.stop.tell();
         }
     }
 
@@ -317,7 +326,10 @@ impl Operation {
         let state = self.state();
         let report = |it: &ListenerSettings| ListenerReport {
             protocol: if it.quic.is_some() { "srt+quic" } else { "srt" }.to_owned(),
-            address: it.address().map_or_else(String::new, |address| address.to_string()),
+            address: match state.ports.get(&it.uri()) {
+                Some(port) => port.address.to_string(),
+                None => it.address().map_or_else(String::new, |address| address.to_string()),
+            },
             stream: it.stream.as_ref().map(ToString::to_string),
         };
         state.loaded.configuration.listeners.iter().map(report).collect()
@@ -334,10 +346,16 @@ impl Operation {
     }
 
     fn uri(&self, mode: &str) -> Option<String> {
-        let state = self.state();
-        let listeners = &state.loaded.configuration.listeners;
-        let port = listeners.iter().find_map(|it| it.srt)?.port();
+        let port = self.srt_address()?.port();
         Some(format!("srt://HOST:{port}?streamid=#!::r=NAME,m={mode}"))
+    }
+
+    /// The address of the first listener over UDP.
+    pub(crate) fn srt_address(&self) -> Option<SocketAddr> {
+        let state = self.state();
+        let mut listeners = state.loaded.configuration.listeners.iter();
+        let uri = listeners.find(|it| it.srt.is_some())?.uri();
+        state.ports.get(&uri).map(|port| port.address)
     }
 
     /// Runs of hooks, by event and result.

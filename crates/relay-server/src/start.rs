@@ -36,7 +36,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<(), Failure> {
     let api = Arc::new(Api::new(Arc::clone(&hub), Arc::clone(&operation)));
     let http = listen_http(&configuration.http, api, rights, &closed).await?;
     let clip = if args.demo { Some(demo::publish(&hub)?) } else { None };
-    greet(&configuration, http, args.demo);
+    greet(&configuration, operation.srt_address(), http, args.demo);
     warn_small_buffer();
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     heed_signals(&hub, &operation).await?;
@@ -152,15 +152,20 @@ fn origins(settings: &HttpSettings) -> Vec<String> {
 }
 
 /// Prints what to paste into encoders, players and a browser.
-fn greet(configuration: &Configuration, http: Option<SocketAddr>, has_demo: bool) {
+fn greet(
+    configuration: &Configuration,
+    srt: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    has_demo: bool,
+) {
     let mut text = String::new();
-    let port = configuration.listeners.iter().find_map(|it| it.srt).map(|it| it.port());
-    if let Some(port) = port {
-        let host = own_address();
+    if let Some(address) = srt {
+        let host = if address.ip().is_unspecified() { own_address() } else { address.ip() };
+        let host = SocketAddr::new(host, address.port());
         let stream = if has_demo { "demo" } else { "live" };
         text.push_str(&format!(
-            "publish   srt://{host}:{port}?streamid=publish:live        (OBS: Server; FFmpeg: -f mpegts)\n\
-             play      srt://{host}:{port}?streamid=read:{stream}\n"
+            "publish   srt://{host}?streamid=publish:live        (OBS: Server; FFmpeg: -f mpegts)\n\
+             play      srt://{host}?streamid=read:{stream}\n"
         ));
     }
     for it in configuration.listeners.iter().filter(|it| it.quic.is_some()) {
