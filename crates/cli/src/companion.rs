@@ -60,7 +60,8 @@ pub(crate) fn of(command_line: &[OsString]) -> Option<(Companion, Vec<OsString>)
 }
 
 impl Companion {
-    /// Lets the program do the work in place of this process; comes back only where it cannot start.
+    /// Lets the program do the work in place of this process. Comes back only where it cannot
+    /// start.
     #[cfg(unix)]
     pub(crate) fn run(self, arguments: &[OsString]) -> ExitCode {
         use std::os::unix::process::CommandExt;

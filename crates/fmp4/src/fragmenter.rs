@@ -26,7 +26,7 @@ pub struct Fragmenter {
     video: Option<VideoTrack>,
     audio: Option<AudioTrack>,
     line: Timeline,
-    current: Option<Current>,
+    current: Option<CurrentProgram>,
     /// Pieces that wait for the first sound.
     early: Vec<Piece>,
     sequence: u32,
@@ -35,7 +35,7 @@ pub struct Fragmenter {
 
 /// The tracks of the latest initialization segment.
 #[derive(Debug)]
-struct Current {
+struct CurrentProgram {
     video: Option<VideoConfig>,
     audio: Option<AudioConfig>,
     /// Where the first key frame behind it is decoded.
@@ -187,7 +187,7 @@ impl Fragmenter {
         let audio = self.audible(start).cloned();
         if let Some(init) = self.init(video.as_ref(), audio.as_ref()) {
             self.output.push_back(Output::Init(init));
-            self.current = Some(Current { video, audio, start });
+            self.current = Some(CurrentProgram { video, audio, start });
         }
     }
 

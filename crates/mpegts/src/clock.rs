@@ -10,7 +10,7 @@ pub(crate) struct Clock {
     /// The latest reference: its number in the stream, and its arrival.
     last: (u64, Duration),
     place: Place,
-    arrival: Arrivals,
+    arrival: PcrArrivals,
 }
 
 /// A program's clock beside the time of arrival.
@@ -32,7 +32,11 @@ pub struct ClockReport {
 
 impl Clock {
     pub(crate) fn new(number: u64, arrival: Duration) -> Self {
-        Self { last: (number, arrival), place: Place::default(), arrival: Arrivals::new(arrival) }
+        Self {
+            last: (number, arrival),
+            place: Place::default(),
+            arrival: PcrArrivals::new(arrival),
+        }
     }
 
     /// Takes in a reference; gives the faults that it shows.
@@ -53,14 +57,14 @@ impl Clock {
                 interval = duration_of(ticks).min(waited);
                 is_off = self.place.push(ticks, number - earlier);
                 if is_jump && interval <= PCR_INTERVAL {
-                    self.arrival = Arrivals::new(arrival);
+                    self.arrival = PcrArrivals::new(arrival);
                 } else {
                     self.arrival.push(ticks, arrival);
                 }
             }
             Step::First | Step::Back => {
                 self.place = Place::default();
-                self.arrival = Arrivals::new(arrival);
+                self.arrival = PcrArrivals::new(arrival);
             }
         }
         if self.arrival.has_new_second {
@@ -129,7 +133,7 @@ impl Place {
 
 /// The clock beside the time of arrival, in nanoseconds since the first reference.
 #[derive(Clone, Debug)]
-struct Arrivals {
+struct PcrArrivals {
     start: Duration,
     ticks: u64,
     /// The end of the second at hand.
@@ -143,7 +147,7 @@ struct Arrivals {
     has_new_second: bool,
 }
 
-impl Arrivals {
+impl PcrArrivals {
     fn new(start: Duration) -> Self {
         Self {
             start,

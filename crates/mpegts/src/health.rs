@@ -129,12 +129,12 @@ impl Health {
 
 /// The time within which something has to come again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Interval {
+pub(crate) struct TableInterval {
     since: Duration,
     longest: Duration,
 }
 
-impl Interval {
+impl TableInterval {
     pub(crate) fn new(now: Duration, longest: Duration) -> Self {
         Self { since: now, longest }
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_missing_thing_is_counted_once_for_each_interval() {
         let ms = Duration::from_millis;
-        let mut interval = Interval::new(ms(0), ms(500));
+        let mut interval = TableInterval::new(ms(0), ms(500));
         assert!(!interval.met(ms(500)));
         assert!(!interval.is_overdue(ms(900)));
         assert!(interval.is_overdue(ms(1_001)));

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use crate::clock::{Clock, ClockReport};
 use crate::continuity::Verdict;
 use crate::format::{AudioFormat, VideoFormat};
-use crate::health::{Fault, Health, Interval};
+use crate::health::{Fault, Health, TableInterval};
 use crate::pid_check::{Checked, ClockStep, PidCheck};
-use crate::psi::{CAT, Change, PAT, Program, Tables};
+use crate::psi::{CAT, PAT, Program, TableChange, Tables};
 use crate::rate::Rate;
 use crate::section::SectionReader;
 use crate::stream::{RandomAccess, Stream};
@@ -29,9 +29,9 @@ pub struct Inspector {
     packets: u64,
     null_packets: u64,
     transport_errors: u64,
-    pat: Option<Interval>,
+    pat: Option<TableInterval>,
     /// Begins with the first scrambled packet.
-    cat: Option<Interval>,
+    cat: Option<TableInterval>,
     /// The PID of the stream whose random access points count.
     lead: Option<u16>,
     last_access: Option<(Duration, RandomAccess)>,
@@ -54,7 +54,7 @@ enum Role {
     None,
     /// PAT, CAT or SDT.
     Fixed(Box<SectionReader>),
-    Map(Box<SectionReader>, Interval),
+    Map(Box<SectionReader>, TableInterval),
     Stream(Box<Stream>),
 }
 
@@ -107,7 +107,7 @@ impl Inspector {
         it.rate.count(now);
         let checked = it.check.count(packet)?;
         if packet.is_scrambled() {
-            self.cat.get_or_insert(Interval::new(now, CAT_INTERVAL));
+            self.cat.get_or_insert(TableInterval::new(now, CAT_INTERVAL));
         }
         if let Some(step) = checked.clock {
             self.check_clock(place, step, number, now);
@@ -138,7 +138,7 @@ impl Inspector {
     /// which nothing comes any more.
     pub fn check(&mut self, now: Duration) {
         self.next_check = now.saturating_add(CHECK_PERIOD);
-        let pat = self.pat.get_or_insert(Interval::new(now, TABLE_INTERVAL));
+        let pat = self.pat.get_or_insert(TableInterval::new(now, TABLE_INTERVAL));
         self.health.count(Fault::Pat, pat.is_overdue(now).into(), now);
         if let Some(cat) = &mut self.cat {
             self.health.count(Fault::Cat, cat.is_overdue(now).into(), now);
@@ -283,21 +283,21 @@ impl Inspector {
         let it = &mut self.pids[place];
         let pid = it.pid;
         let follows = checked.continuity == Verdict::Continuous;
-        let (tables, mut change, mut is_there) = (&mut self.tables, Change::None, false);
+        let (tables, mut change, mut is_there) = (&mut self.tables, TableChange::None, false);
         let mut foreign = 0;
         let take = |section: crate::section::Section<'_>| {
             let table = section.bytes[0];
             let changed = match pid {
                 0 => tables.pat(section),
-                CAT_PID => Change::None,
+                CAT_PID => TableChange::None,
                 SDT_PID => tables.sdt(section),
                 _ => tables.pmt(pid, section),
             };
             let is_foreign = (pid == 0 && table != PAT) || (pid == CAT_PID && table != CAT);
             is_there |= !is_foreign;
             foreign += u64::from(is_foreign);
-            if changed == Change::Programs {
-                change = Change::Programs;
+            if changed == TableChange::Programs {
+                change = TableChange::Programs;
             }
         };
         let (Role::Fixed(reader) | Role::Map(reader, _)) = &mut it.role else { return };
@@ -309,7 +309,7 @@ impl Inspector {
                 self.health.count(Fault::Pmt, u64::from(is_late) + is_scrambled, now);
             }
             _ if pid == 0 => {
-                let pat = self.pat.get_or_insert(Interval::new(now, TABLE_INTERVAL));
+                let pat = self.pat.get_or_insert(TableInterval::new(now, TABLE_INTERVAL));
                 let is_late = is_there && pat.met(now);
                 self.health.count(Fault::Pat, u64::from(is_late) + is_scrambled + foreign, now);
             }
@@ -321,7 +321,7 @@ impl Inspector {
             }
         }
         self.health.count(Fault::Crc, damaged, now);
-        if change == Change::Programs {
+        if change == TableChange::Programs {
             self.assign(now);
         }
     }
@@ -349,7 +349,7 @@ impl Inspector {
         for pid in maps {
             let place = self.place(pid);
             if matches!(self.pids[place].role, Role::None) {
-                let interval = Interval::new(now, TABLE_INTERVAL);
+                let interval = TableInterval::new(now, TABLE_INTERVAL);
                 self.pids[place].role = Role::Map(Box::default(), interval);
             }
         }

@@ -59,7 +59,7 @@ struct Pmt {
 
 /// The change that a section made: none that matters, or to the programs and the PIDs of maps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum TableChange {
     None,
     Programs,
 }
@@ -75,8 +75,8 @@ impl Tables {
     }
 
     /// Takes in a section of PID 0.
-    pub(crate) fn pat(&mut self, section: Section<'_>) -> Change {
-        let Some(long) = Long::new(section.bytes, PAT) else { return Change::None };
+    pub(crate) fn pat(&mut self, section: Section<'_>) -> TableChange {
+        let Some(long) = Long::new(section.bytes, PAT) else { return TableChange::None };
         // A new version begins without the sections of the old one.
         self.pat.retain(|number, it| it.version == long.version && *number <= long.last);
         let known = self.pat.get(&long.number).is_some_and(|it| it.body == long.body);
@@ -85,32 +85,32 @@ impl Tables {
             self.pat.insert(long.number, PatSection { body, version: long.version, packets });
         }
         if known {
-            return Change::None;
+            return TableChange::None;
         }
         let listed: BTreeMap<u16, u16> = self.listed().collect();
         self.pmts.retain(|number, pmt| listed.get(number) == Some(&pmt.pid));
         self.change();
-        Change::Programs
+        TableChange::Programs
     }
 
     /// Takes in a section of `pid`, on which the PAT promises a map.
-    pub(crate) fn pmt(&mut self, pid: u16, section: Section<'_>) -> Change {
-        let Some(long) = Long::new(section.bytes, PMT) else { return Change::None };
+    pub(crate) fn pmt(&mut self, pid: u16, section: Section<'_>) -> TableChange {
+        let Some(long) = Long::new(section.bytes, PMT) else { return TableChange::None };
         if !self.listed().any(|it| it == (long.extension, pid)) {
-            return Change::None;
+            return TableChange::None;
         }
         let packets = section.packets.to_vec();
         if let Some(known) = self.pmts.get_mut(&long.extension).filter(|it| it.body == long.body) {
             known.packets = packets;
-            return Change::None;
+            return TableChange::None;
         }
         self.pmts.insert(long.extension, Pmt { pid, body: long.body.to_vec(), packets });
         self.change()
     }
 
     /// Takes in a section of PID 0x11.
-    pub(crate) fn sdt(&mut self, section: Section<'_>) -> Change {
-        let Some(long) = Long::new(section.bytes, SDT) else { return Change::None };
+    pub(crate) fn sdt(&mut self, section: Section<'_>) -> TableChange {
+        let Some(long) = Long::new(section.bytes, SDT) else { return TableChange::None };
         let mut services = long.body.get(3..).unwrap_or_default();
         let mut changed = false;
         while let Some((&[high, low, _, flags, len], rest)) = services.split_first_chunk() {
@@ -123,7 +123,7 @@ impl Tables {
             changed |= self.names.get(&number) != Some(&name);
             self.names.insert(number, name);
         }
-        if changed { self.change() } else { Change::None }
+        if changed { self.change() } else { TableChange::None }
     }
 
     /// The latest packets of the PAT and of the maps, as they came, PID by PID.
@@ -146,7 +146,7 @@ impl Tables {
         entries.map(entry).filter(|(number, _)| *number != 0).take(PROGRAMS)
     }
 
-    fn change(&mut self) -> Change {
+    fn change(&mut self) -> TableChange {
         self.names.retain(|number, _| self.pmts.contains_key(number));
         let program = |(number, _)| {
             let pmt = self.pmts.get(&number)?;
@@ -156,10 +156,10 @@ impl Tables {
         };
         let programs: Vec<Program> = self.listed().filter_map(program).collect();
         if programs == self.programs {
-            return Change::None;
+            return TableChange::None;
         }
         self.programs = programs;
-        Change::Programs
+        TableChange::Programs
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::sample::{pat, pmt, section};
 
-    fn take(tables: &mut Tables, pid: u16, bytes: &[u8], number: u64) -> Change {
+    fn take(tables: &mut Tables, pid: u16, bytes: &[u8], number: u64) -> TableChange {
         let packet = crate::sample::packet(pid, number as u8).bytes;
         let section = Section { bytes, packets: &[(number, packet)] };
         match pid {
@@ -266,17 +266,17 @@ mod tests {
     fn programs_come_from_pat_pmt_and_sdt() {
         let mut tables = Tables::default();
         let own = section(0, 1, 0, 0, &pat(&[(0, 0x10), (7, 0x1000), (8, 0x1001)]));
-        assert_eq!(take(&mut tables, 0, &own, 0), Change::Programs);
-        assert_eq!(take(&mut tables, 0, &own, 0), Change::None);
+        assert_eq!(take(&mut tables, 0, &own, 0), TableChange::Programs);
+        assert_eq!(take(&mut tables, 0, &own, 0), TableChange::None);
         let streams: [(u8, u16, &[u8]); 2] =
             [(0x1B, 0x100, &[]), (0x0F, 0x101, b"\x0A\x04deu\x00")];
         let map = section(2, 8, 0, 0, &pmt(0x100, &streams));
-        assert_eq!(take(&mut tables, 0x1000, &map, 1), Change::None, "on the other's PID");
-        assert_eq!(take(&mut tables, 0x1001, &map, 2), Change::Programs);
+        assert_eq!(take(&mut tables, 0x1000, &map, 1), TableChange::None, "on the other's PID");
+        assert_eq!(take(&mut tables, 0x1001, &map, 2), TableChange::Programs);
         let services =
             [&[0, 1, 0xFF, 0, 8, 0xFC, 0x80, 9][..], b"\x48\x07\x01\x01P\x03One"].concat();
         let names = section(0x42, 1, 0, 0, &services);
-        assert_eq!(take(&mut tables, 0x11, &names, 3), Change::Programs);
+        assert_eq!(take(&mut tables, 0x11, &names, 3), TableChange::Programs);
         let [program] = tables.programs() else { panic!("one program") };
         assert_eq!((program.number, program.pmt_pid, program.pcr_pid), (8, 0x1001, 0x100));
         assert_eq!(program.name.as_deref(), Some("One"));
@@ -291,12 +291,12 @@ mod tests {
         let mut tables = Tables::default();
         take(&mut tables, 0, &section(0, 1, 0, 0, &pat(&[(7, 0x1000)])), 0);
         let map = section(2, 7, 0, 0, &pmt(0x100, &[(0x1B, 0x100, &[])]));
-        assert_eq!(take(&mut tables, 0x1000, &map, 1), Change::Programs);
+        assert_eq!(take(&mut tables, 0x1000, &map, 1), TableChange::Programs);
         let mut future = section(0, 1, 1, 0, &pat(&[(9, 0x1001)]));
         future[5] &= !1;
-        assert_eq!(take(&mut tables, 0, &future, 2), Change::None);
+        assert_eq!(take(&mut tables, 0, &future, 2), TableChange::None);
         let next = section(0, 1, 1, 0, &pat(&[(9, 0x1001)]));
-        assert_eq!(take(&mut tables, 0, &next, 3), Change::Programs);
+        assert_eq!(take(&mut tables, 0, &next, 3), TableChange::Programs);
         assert!(tables.programs().is_empty());
         assert_eq!(tables.pmt_pids().collect::<Vec<_>>(), [0x1001]);
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::access::AccessFinder;
 use crate::format::{self, AudioFormat, VideoFormat};
-use crate::health::Interval;
+use crate::health::TableInterval;
 use crate::rate::Rate;
 use crate::{Packet, PesHeader, StreamKind};
 
@@ -33,8 +33,8 @@ pub(crate) struct Stream {
     was_told: bool,
     /// Pictures that had the random access indicator, and are no such point by their NAL units.
     refuted: u8,
-    presence: Interval,
-    times: Interval,
+    presence: TableInterval,
+    times: TableInterval,
 }
 
 /// The findings in a packet.
@@ -57,8 +57,8 @@ impl Stream {
             unit: None,
             was_told: false,
             refuted: 0,
-            presence: Interval::new(now, PRESENCE),
-            times: Interval::new(now, TIMES),
+            presence: TableInterval::new(now, PRESENCE),
+            times: TableInterval::new(now, TIMES),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::callout::{Callout, CalloutConfig};
 use crate::credentials::Credentials;
 use crate::decision::{Admitted, Caller, Decision, Ground, Refusal, Refused};
 use crate::jwks::JwksError;
-use crate::jwt::{Claims, Jwt, JwtConfig, JwtError};
+use crate::jwt::{Jwt, JwtConfig, JwtError, TokenClaims};
 use crate::name::StreamName;
 use crate::operator::Operator;
 use crate::pattern::StreamPattern;
@@ -269,7 +269,7 @@ impl Access {
     async fn web_token(
         &self,
         credentials: &Credentials,
-    ) -> Result<Option<(&Jwt, Claims)>, Refused> {
+    ) -> Result<Option<(&Jwt, TokenClaims)>, Refused> {
         let token: Option<&Secret> = credentials.any_token().filter(|token| Jwt::is_like(token));
         match (&self.jwt, token) {
             (Some(jwt), Some(token)) => Ok(Some((jwt, jwt.verify(token, now()).await?))),

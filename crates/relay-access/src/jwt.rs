@@ -40,7 +40,7 @@ pub(crate) struct Jwt {
 
 /// The contents of a JSON web token that was verified.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Claims {
+pub(crate) struct TokenClaims {
     pub(crate) user: Option<String>,
     pub(crate) permissions: Vec<Permission>,
 }
@@ -89,7 +89,11 @@ impl Jwt {
     }
 
     /// Verifies a token. Cancel safe.
-    pub(crate) async fn verify(&self, token: &Secret, now: SystemTime) -> Result<Claims, JwtError> {
+    pub(crate) async fn verify(
+        &self,
+        token: &Secret,
+        now: SystemTime,
+    ) -> Result<TokenClaims, JwtError> {
         let token = token.expose();
         if token.len() > MOST_BYTES {
             return Err(JwtError::Broken(format!("it has more than {MOST_BYTES} bytes")));
@@ -115,7 +119,7 @@ impl Jwt {
         if user.is_some_and(|user| user.len() > MAX_USER) {
             return Err(JwtError::Broken(format!("its `sub` has more than {MAX_USER} bytes")));
         }
-        Ok(Claims { user: user.map(str::to_owned), permissions })
+        Ok(TokenClaims { user: user.map(str::to_owned), permissions })
     }
 
     fn decode(
@@ -178,12 +182,12 @@ impl Jwt {
 /// A right as a claim has it. One that this relay does not know is left out: it gives nothing.
 fn permission(value: Value) -> Option<Permission> {
     #[derive(Deserialize)]
-    struct Right {
+    struct TokenRight {
         action: String,
         #[serde(default, alias = "path")]
         stream: String,
     }
-    let right: Right = serde_json::from_value(value).ok()?;
+    let right: TokenRight = serde_json::from_value(value).ok()?;
     let streams: StreamPattern = right.stream.parse().ok()?;
     Some(Permission { action: right.action.parse::<Action>().ok()?, streams })
 }

@@ -96,11 +96,11 @@ pub fn load(path: Option<&Path>, environment: Environment) -> Result<Loaded, Vec
 pub fn check(sources: &Sources) -> Result<Loaded, Vec<ConfigProblem>> {
     let (state, live) = (sources.state.text(), sources.live.text());
     let file =
-        sources.file.as_ref().map(|file| Layer::new(&file.name, &file.text, LayerKind::File));
-    let state = Layer::new("state.toml", &state, LayerKind::Kept);
-    let live = Layer::new("API", &live, LayerKind::Live);
+        sources.file.as_ref().map(|file| ConfigLayer::new(&file.name, &file.text, LayerKind::File));
+    let state = ConfigLayer::new("state.toml", &state, LayerKind::Kept);
+    let live = ConfigLayer::new("API", &live, LayerKind::Live);
     let mut check = Check::new(sources);
-    let layers: Vec<&Layer<'_>> = file.iter().chain([&state, &live]).collect();
+    let layers: Vec<&ConfigLayer<'_>> = file.iter().chain([&state, &live]).collect();
     for layer in &layers {
         check.syntax(layer);
     }
@@ -118,7 +118,7 @@ pub fn check(sources: &Sources) -> Result<Loaded, Vec<ConfigProblem>> {
 }
 
 /// A text with keys, parsed.
-struct Layer<'a> {
+struct ConfigLayer<'a> {
     place: Place<'a>,
     kind: LayerKind,
     table: DeTable<'a>,
@@ -135,7 +135,7 @@ enum LayerKind {
     Live,
 }
 
-impl<'a> Layer<'a> {
+impl<'a> ConfigLayer<'a> {
     fn new(name: &'a str, text: &'a str, kind: LayerKind) -> Self {
         let place = Place::file(name, text);
         if text.len() as u64 > MOST_BYTES {
@@ -188,7 +188,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn syntax(&mut self, layer: &Layer<'_>) {
+    fn syntax(&mut self, layer: &ConfigLayer<'_>) {
         if layer.errors.is_empty() && layer.place.is_longer_than(MOST_BYTES) {
             let message = format!("it has more than {MOST_BYTES} bytes");
             self.tell(|| problem(layer.place.name(), "", &message));
@@ -201,7 +201,7 @@ impl<'a> Check<'a> {
     }
 
     /// Reads everything of the file but the sections of streams.
-    fn file(&mut self, layer: &Layer<'_>) {
+    fn file(&mut self, layer: &ConfigLayer<'_>) {
         let mut configuration = std::mem::take(&mut self.configuration);
         for (key, value) in &layer.table {
             let span = value.span();
@@ -259,7 +259,7 @@ impl<'a> Check<'a> {
         self.configuration = configuration;
     }
 
-    fn defaults(&mut self, layer: &Layer<'_>, table: &DeTable<'_>) {
+    fn defaults(&mut self, layer: &ConfigLayer<'_>, table: &DeTable<'_>) {
         let mut defaults = std::mem::take(&mut self.defaults);
         self.table(layer, table, (&Part::Defaults, "defaults"), STREAM, &mut defaults);
         self.defaults = defaults;
@@ -268,7 +268,7 @@ impl<'a> Check<'a> {
     /// Reads one table.
     fn table<T>(
         &mut self,
-        layer: &Layer<'_>,
+        layer: &ConfigLayer<'_>,
         table: &DeTable<'_>,
         (part, name): (&Part, &str),
         rows: &[KeyRow<T>],
@@ -288,7 +288,7 @@ impl<'a> Check<'a> {
     /// Reads `[[NAME]]`, or a single `[NAME]`.
     fn tables<T>(
         &mut self,
-        layer: &Layer<'_>,
+        layer: &ConfigLayer<'_>,
         (value, span): (&DeValue<'_>, &Range<usize>),
         (name, rows, most): (&str, &[KeyRow<T>], usize),
         (part, start): PartStart<T>,
@@ -327,7 +327,13 @@ impl<'a> Check<'a> {
         found
     }
 
-    fn fault(&mut self, layer: &Layer<'_>, span: Range<usize>, key: &str, fault: Option<String>) {
+    fn fault(
+        &mut self,
+        layer: &ConfigLayer<'_>,
+        span: Range<usize>,
+        key: &str,
+        fault: Option<String>,
+    ) {
         if let Some(message) = fault {
             self.tell(|| layer.place.problem(span.start, key, &message));
         }
@@ -369,8 +375,8 @@ impl<'a> Check<'a> {
     }
 
     /// Reads the sections of streams of all layers, over the defaults.
-    fn streams(&mut self, layers: &[&Layer<'_>]) {
-        let mut sections: Vec<Section<'_, '_>> = Vec::new();
+    fn streams(&mut self, layers: &[&ConfigLayer<'_>]) {
+        let mut sections: Vec<ConfigPart<'_, '_>> = Vec::new();
         let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
         for &layer in layers {
             let Some(DeValue::Table(tables)) = layer.table.get("stream").map(Spanned::get_ref)
@@ -397,7 +403,7 @@ impl<'a> Check<'a> {
                 match sections.get_mut(index) {
                     None => {
                         let tables = vec![(layer, table, at)];
-                        sections.push(Section { key, pattern, tables });
+                        sections.push(ConfigPart { key, pattern, tables });
                     }
                     Some(section) => section.add(layer, table, at, self),
                 }
@@ -461,17 +467,17 @@ impl<'a> Check<'a> {
 }
 
 /// A section of streams, which several layers may have.
-struct Section<'l, 't> {
+struct ConfigPart<'l, 't> {
     key: String,
     pattern: StreamPattern,
-    tables: Vec<(&'l Layer<'t>, &'l DeTable<'t>, usize)>,
+    tables: Vec<(&'l ConfigLayer<'t>, &'l DeTable<'t>, usize)>,
 }
 
-impl<'l, 't> Section<'l, 't> {
+impl<'l, 't> ConfigPart<'l, 't> {
     /// Adds the section of a later layer. A second one of the same layer is a fault.
     fn add(
         &mut self,
-        layer: &'l Layer<'t>,
+        layer: &'l ConfigLayer<'t>,
         table: &'l DeTable<'t>,
         at: usize,
         check: &mut Check<'_>,

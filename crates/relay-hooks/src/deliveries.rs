@@ -19,7 +19,7 @@ use crate::request::{body, headers};
 /// The queue of a URL. No call waits.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
-    queue: Sender<Delivery>,
+    queue: Sender<HookDelivery>,
     worker: JoinHandle<()>,
     counts: Arc<HookCounts>,
     title: String,
@@ -27,14 +27,14 @@ pub(crate) struct Deliveries {
 }
 
 #[derive(Debug)]
-struct Delivery {
+struct HookDelivery {
     id: String,
     kind: HookEventKind,
     body: Bytes,
 }
 
 /// The way to the server.
-struct Target {
+struct HookTarget {
     web: Web,
     key: Option<Secret>,
     title: String,
@@ -60,7 +60,7 @@ impl Deliveries {
         let web = Web::new(url.clone(), timeout.unwrap_or(TIMEOUT))?;
         let title = url.to_string();
         let (key, counts) = (key.cloned(), Arc::clone(counts));
-        let target = Target { web, key, title: title.clone(), counts: Arc::clone(&counts) };
+        let target = HookTarget { web, key, title: title.clone(), counts: Arc::clone(&counts) };
         let (queue, waiting) = channel(QUEUE);
         let worker = tokio::spawn(target.work(waiting));
         Ok(Self { queue, worker, counts, title, is_full: false })
@@ -69,7 +69,7 @@ impl Deliveries {
     /// Sends an event, which has this ID.
     pub(crate) fn send(&mut self, id: String, event: &HookEvent) {
         let (kind, body) = (event.kind, body(&id, event));
-        match self.queue.try_send(Delivery { id, kind, body }) {
+        match self.queue.try_send(HookDelivery { id, kind, body }) {
             Ok(()) => self.is_full = false,
             Err(TrySendError::Full(_) | TrySendError::Closed(_)) => {
                 self.counts.add(kind, HookResult::LeftOut);
@@ -86,14 +86,14 @@ impl Deliveries {
     }
 }
 
-impl Target {
-    async fn work(self, mut waiting: Receiver<Delivery>) {
+impl HookTarget {
+    async fn work(self, mut waiting: Receiver<HookDelivery>) {
         while let Some(delivery) = waiting.recv().await {
             self.deliver(&delivery).await;
         }
     }
 
-    async fn deliver(&self, delivery: &Delivery) {
+    async fn deliver(&self, delivery: &HookDelivery) {
         let mut pauses = PAUSES.iter();
         loop {
             let Err(error) = self.try_once(delivery).await else {
@@ -109,8 +109,8 @@ impl Target {
         }
     }
 
-    async fn try_once(&self, delivery: &Delivery) -> Result<(), DeliveryError> {
-        let Delivery { id, body, .. } = delivery;
+    async fn try_once(&self, delivery: &HookDelivery) -> Result<(), DeliveryError> {
+        let HookDelivery { id, body, .. } = delivery;
         let headers = headers(self.key.as_ref(), id, UtcTime::from(SystemTime::now()), body);
         let status = self.web.send(headers, body.clone()).await?;
         if status.is_success() { Ok(()) } else { Err(DeliveryError::Status(status.as_u16())) }

@@ -44,15 +44,15 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    hooks: Vec<Entry>,
-    slots: BTreeMap<SlotKey, Slot>,
+    hooks: Vec<HookEntry>,
+    slots: BTreeMap<SlotKey, ProgramSlot>,
     /// The number of entries so far, and of events that were sent.
     entries: u64,
     events: u64,
     is_ending: bool,
 }
 
-struct Entry {
+struct HookEntry {
     number: u64,
     hook: Arc<Hook>,
     deliveries: Option<Deliveries>,
@@ -62,7 +62,7 @@ struct Entry {
 type SlotKey = (u64, HookEventKind, HookSubject);
 
 /// The place of a program, while it runs or is being ended.
-struct Slot {
+struct ProgramSlot {
     /// The program that is to run; `None` if it is to end.
     wanted: Option<Launch>,
     /// Counts the changes of `wanted`.
@@ -125,7 +125,7 @@ impl Hooks {
         for (hook, deliveries) in added {
             state.entries += 1;
             let (number, hook) = (state.entries, Arc::new(hook.clone()));
-            state.hooks.push(Entry { number, hook, deliveries });
+            state.hooks.push(HookEntry { number, hook, deliveries });
         }
         for (key, slot) in &mut state.slots {
             if removed.iter().any(|entry| entry.number == key.0) {
@@ -144,7 +144,7 @@ impl Hooks {
         state.events += 1;
         let id = format!("{}-{}", self.shared.start.micros(), state.events);
         let State { hooks, slots, .. } = &mut *state;
-        for Entry { number, hook, deliveries } in hooks {
+        for HookEntry { number, hook, deliveries } in hooks {
             if let Some(begun) = hook.ended_by(event.kind)
                 && let Some(slot) = slots.get_mut(&(*number, begun, event.subject()))
             {
@@ -166,7 +166,7 @@ impl Hooks {
         key: SlotKey,
         hook: &Arc<Hook>,
         event: &HookEvent,
-        slots: &mut BTreeMap<SlotKey, Slot>,
+        slots: &mut BTreeMap<SlotKey, ProgramSlot>,
     ) {
         let launch = Launch { hook: Arc::clone(hook), variables: Variables::of(event) };
         if let Some(slot) = slots.get_mut(&key) {
@@ -182,7 +182,7 @@ impl Hooks {
             return self.shared.counts.add(event.kind, HookResult::LeftOut);
         }
         let mut slot =
-            Slot { wanted: Some(launch), change: 0, changed: Arc::default(), task: None };
+            ProgramSlot { wanted: Some(launch), change: 0, changed: Arc::default(), task: None };
         let changed = Arc::clone(&slot.changed);
         let work = keep(Arc::clone(&self.shared), key.clone(), changed);
         let task = self.shared.runtime.spawn(work);
@@ -271,7 +271,7 @@ impl Shared {
     }
 }
 
-impl Slot {
+impl ProgramSlot {
     fn want(&mut self, launch: Option<Launch>) {
         if launch.is_some() || self.wanted.is_some() {
             self.wanted = launch;

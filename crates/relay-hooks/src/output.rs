@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// Logs the lines of `output`, each at most [`LINE_MOST`] bytes long, and at most [`LINES_MOST`] in
 /// ten seconds.
 pub(crate) async fn log_lines(title: String, mut output: impl AsyncRead + Unpin) {
-    let mut lines = Lines::default();
+    let mut lines = OutputLines::default();
     let mut block = vec![0; 4_096];
     let mut quota = Quota { since: Instant::now(), lines: 0 };
     while let Ok(len @ 1..) = output.read(&mut block).await {
@@ -22,11 +22,11 @@ pub(crate) async fn log_lines(title: String, mut output: impl AsyncRead + Unpin)
 /// Lines from bytes in pieces of any size. A carriage return ends a line as well, as in progress
 /// that a program writes over itself.
 #[derive(Debug, Default)]
-struct Lines {
+struct OutputLines {
     line: Vec<u8>,
 }
 
-impl Lines {
+impl OutputLines {
     fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&str)) {
         for &byte in bytes {
             if matches!(byte, b'\n' | b'\r') {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn lines_are_bounded_and_clean() {
         let mut found = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = OutputLines::default();
         for piece in ["one\ntw", "o\r\n\n  \nthree \x1b[2J", &"x".repeat(2_000), "\nend"] {
             lines.push(piece.as_bytes(), |line| found.push(line.to_owned()));
         }

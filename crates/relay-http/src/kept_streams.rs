@@ -9,50 +9,50 @@ use crate::report::{StreamHealth, StreamReport, StreamState, Tally, Traffic, Vie
 const REST: &str = "other";
 
 /// The streams that have series of their own.
-pub(crate) struct KeptStreams(Mutex<Names>);
+pub(crate) struct KeptStreams(Mutex<StreamNames>);
 
 impl KeptStreams {
     /// At most this number.
     pub(crate) fn new(most: usize) -> Self {
-        Self(Mutex::new(Names { most, kept: BTreeSet::new() }))
+        Self(Mutex::new(StreamNames { most, kept: BTreeSet::new() }))
     }
 
     /// The streams by name, and the rest under the name `other`.
-    pub(crate) fn rows(&self, streams: Vec<StreamReport>) -> Vec<Row> {
+    pub(crate) fn rows(&self, streams: Vec<StreamReport>) -> Vec<KeptRow> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).rows(streams)
     }
 }
 
 /// The names of the streams that have series of their own: those that came first, so that no series
 /// moves into the sum and back.
-struct Names {
+struct StreamNames {
     most: usize,
     kept: BTreeSet<String>,
 }
 
 /// A stream, or a sum of streams.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct KeptRow {
     report: StreamReport,
     online: u64,
 }
 
-impl Names {
+impl StreamNames {
     /// Keeps the names that are still there, and new ones while there is room.
-    fn rows(&mut self, streams: Vec<StreamReport>) -> Vec<Row> {
+    fn rows(&mut self, streams: Vec<StreamReport>) -> Vec<KeptRow> {
         let present: BTreeSet<&str> = streams.iter().map(|it| it.name.as_str()).collect();
         self.kept.retain(|name| present.contains(name.as_str()));
         let mut rows = Vec::new();
-        let mut rest: Option<Row> = None;
+        let mut rest: Option<KeptRow> = None;
         for report in streams {
             let online = u64::from(report.state == StreamState::Online);
-            let row = Row { report, online };
+            let row = KeptRow { report, online };
             if self.keeps(&row.report.name) {
                 rows.push(row);
             } else {
                 match &mut rest {
                     Some(rest) => rest.add(row),
-                    None => rest = Some(Row { report: renamed(row.report), online }),
+                    None => rest = Some(KeptRow { report: renamed(row.report), online }),
                 }
             }
         }
@@ -83,7 +83,7 @@ fn renamed(report: StreamReport) -> StreamReport {
     }
 }
 
-impl Row {
+impl KeptRow {
     /// The report, or the sum of reports.
     pub(crate) fn report(&self) -> &StreamReport {
         &self.report
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    fn shown(rows: &[Row]) -> Vec<(&str, u64, u64)> {
+    fn shown(rows: &[KeptRow]) -> Vec<(&str, u64, u64)> {
         rows.iter()
             .map(|row| (row.report.name.as_str(), row.report.inbound.bytes, row.online))
             .collect()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use punctual_units::UtcTime;
 use serde::Serialize;
 
-use crate::index::{Head, Tail, index_path};
+use crate::index::{IndexHead, Tail, index_path};
 use crate::retention::{KeptSegment, Retention};
 use crate::segment_file::{close_unfinished, is_open};
 use crate::segment_name::SegmentNames;
@@ -94,7 +94,7 @@ impl RecordedSegment {
     /// The segment at `path`, if it is one of ours.
     fn read(path: &Path, stream: &str) -> Option<Self> {
         let index = File::open(index_path(path)).ok()?;
-        let head = Head::read(&index).ok().filter(|head| head.stream == stream)?;
+        let head = IndexHead::read(&index).ok().filter(|head| head.stream == stream)?;
         let found = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
         let tail = Tail::read(&index).ok()?;
         let is_open = tail.is_none() && is_open(path).ok()?;

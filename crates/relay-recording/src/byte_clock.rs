@@ -58,7 +58,7 @@ const GAP: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{Head, IndexEntry, Tail};
+    use crate::index::{IndexEntry, IndexHead, Tail};
 
     fn time(ms: u64) -> UtcTime {
         UtcTime::from_micros(ms * 1_000)
@@ -76,7 +76,7 @@ mod tests {
             entry(31_000, 1_200, Some(Discontinuity::Gap)),
             entry(32_000, 1_300, None),
         ];
-        let head = Head::first("a", time(10_000), 100);
+        let head = IndexHead::first("a", time(10_000), 100);
         let tail = Some(Tail { end: time(33_000), bytes: 2_300, recovered: false });
         let mut index = Index { head, entries, tail, len: 0 };
         let ms = |clock: &ByteClock, byte| clock.at(byte).as_millis();

@@ -1,7 +1,7 @@
 //! The index beside each segment: lines of JSON that people's scripts can read.
 //!
-//! The first line (in two here) is the [`Head`], the last the [`Tail`], and each line between them
-//! an [`IndexEntry`]:
+//! The first line (in two here) is the [`IndexHead`], the last the [`Tail`], and each line between
+//! them an [`IndexEntry`]:
 //!
 //! ```json
 //! {"index":"punctual 1","stream":"live/cam","recording":"2026-11-27T20:15:00.000000Z",
@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The first line of an index.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct Head {
+pub(crate) struct IndexHead {
     index: String,
     /// The name of the stream.
     pub(crate) stream: String,
@@ -86,7 +86,7 @@ pub(crate) struct Tail {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum IndexLine {
     Entry(IndexEntry),
     Tail(Tail),
 }
@@ -94,7 +94,7 @@ enum Line {
 /// The content of an index.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Index {
-    pub(crate) head: Head,
+    pub(crate) head: IndexHead,
     pub(crate) entries: Vec<IndexEntry>,
     /// `None` while the segment is written, and after a crash.
     pub(crate) tail: Option<Tail>,
@@ -102,7 +102,7 @@ pub(crate) struct Index {
     pub(crate) len: u64,
 }
 
-impl Head {
+impl IndexHead {
     /// The head of the first segment of a recording, which begins with this number of bytes of
     /// tables.
     pub(crate) fn first(stream: &str, time: UtcTime, tables: u64) -> Self {
@@ -145,7 +145,7 @@ impl Index {
     pub(crate) fn read(file: &File) -> io::Result<Self> {
         let mut file = file;
         file.seek(SeekFrom::Start(0))?;
-        let head = Head::read(file)?;
+        let head = IndexHead::read(file)?;
         file.seek(SeekFrom::Start(0))?;
         let mut reader = BufReader::new(file);
         let (mut entries, mut tail, mut len) = (Vec::new(), None, 0);
@@ -158,8 +158,8 @@ impl Index {
             }
             len += read as u64;
             match serde_json::from_slice(&line) {
-                Ok(Line::Entry(entry)) => entries.push(entry),
-                Ok(Line::Tail(last)) => tail = Some(last),
+                Ok(IndexLine::Entry(entry)) => entries.push(entry),
+                Ok(IndexLine::Tail(last)) => tail = Some(last),
                 Err(_) => {}
             }
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn index(entries: &[IndexEntry]) -> Index {
-        let head = Head::first("a", time(10), 376);
+        let head = IndexHead::first("a", time(10), 376);
         Index { head, entries: entries.to_vec(), tail: None, len: 0 }
     }
 
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_index_is_read_as_it_is_written_up_to_the_line_that_was_cut_off() {
-        let head = Head { continues: true, ..Head::first("live/\"cam\"", time(10), 376) };
+        let head = IndexHead { continues: true, ..IndexHead::first("live/\"cam\"", time(10), 376) };
         let gap = IndexEntry {
             pts: Some(7),
             discontinuity: Some(Discontinuity::Gap),
@@ -280,8 +280,11 @@ mod tests {
         for text in ["", "\n", "{}\n", "{\"index\":\"other\"}\n", "\u{0}\u{0}", "[1]"] {
             assert!(Index::read(&file(text)).is_err(), "{text:?}");
         }
-        let other = line(&Head { index: "punctual 2".to_owned(), ..Head::first("a", time(1), 0) });
-        assert!(Head::read(&file(&other)).is_err());
+        let other = line(&IndexHead {
+            index: "punctual 2".to_owned(),
+            ..IndexHead::first("a", time(1), 0)
+        });
+        assert!(IndexHead::read(&file(&other)).is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct Playback {
     /// The place in the file.
     at: u64,
     start: UtcTime,
-    pace: Pace,
+    pace: PlaybackPace,
     ready: VecDeque<(Duration, Bytes)>,
     has_ended: bool,
 }
@@ -78,7 +78,7 @@ pub enum PlaybackError {
 }
 
 #[derive(Debug)]
-enum Pace {
+enum PlaybackPace {
     /// By the clock of the transport stream.
     Pcr { framer: Box<Framer>, pacer: Box<PcrPacer>, message: BytesMut, message_at: Duration },
     /// By the index of the segment: the time of its first byte, and that of the first message.
@@ -100,7 +100,7 @@ impl Playback {
         let place = index.place(at);
         let mut file = File::open(&segment.path)?;
         let pace = if has_clock(&mut file, place.byte)? {
-            Pace::Pcr {
+            PlaybackPace::Pcr {
                 framer: Box::default(),
                 pacer: Box::default(),
                 message: BytesMut::new(),
@@ -109,7 +109,7 @@ impl Playback {
         } else {
             let clock = ByteClock::new(&index);
             let first = clock.at(place.byte);
-            Pace::Index { clock, origin: Duration::ZERO, first }
+            PlaybackPace::Index { clock, origin: Duration::ZERO, first }
         };
         let mut playback = Self {
             archive: archive.clone(),
@@ -165,7 +165,7 @@ impl Playback {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_exact(&mut tables)?;
         self.file.seek(SeekFrom::Start(self.at))?;
-        if matches!(self.pace, Pace::Pcr { .. }) { self.take(&tables) } else { Ok(()) }
+        if matches!(self.pace, PlaybackPace::Pcr { .. }) { self.take(&tables) } else { Ok(()) }
     }
 
     /// Reads the next bytes of the segment, and tells whether there were any.
@@ -180,7 +180,7 @@ impl Playback {
 
     fn take(&mut self, block: &[u8]) -> Result<(), PlaybackError> {
         match &mut self.pace {
-            Pace::Pcr { framer, pacer, .. } => {
+            PlaybackPace::Pcr { framer, pacer, .. } => {
                 framer.push(block);
                 while let Some(packet) = framer.next_packet() {
                     let path = || self.segment.path.clone();
@@ -190,7 +190,7 @@ impl Playback {
                 }
                 self.take_paced();
             }
-            Pace::Index { clock, origin, first } => {
+            PlaybackPace::Index { clock, origin, first } => {
                 for (place, payload) in block.chunks(MESSAGE).enumerate() {
                     let byte = self.at + (place * MESSAGE) as u64;
                     let at = (*origin + clock.at(byte)).saturating_sub(*first);
@@ -203,7 +203,7 @@ impl Playback {
 
     /// Makes messages of the packets whose time is known.
     fn take_paced(&mut self) {
-        let Pace::Pcr { pacer, message, message_at, .. } = &mut self.pace else { return };
+        let PlaybackPace::Pcr { pacer, message, message_at, .. } = &mut self.pace else { return };
         while let Some((at, packet)) = pacer.pop() {
             if message.is_empty() {
                 *message_at = at;
@@ -226,7 +226,7 @@ impl Playback {
         let end = self.at;
         self.at = if next.continues { next.tables } else { 0 };
         self.file.seek(SeekFrom::Start(self.at))?;
-        if let Pace::Index { clock, origin, .. } = &mut self.pace {
+        if let PlaybackPace::Index { clock, origin, .. } = &mut self.pace {
             *origin += clock.at(end);
             *clock = ByteClock::new(&Index::read(&File::open(index_path(&next.path))?)?);
         }
@@ -236,7 +236,7 @@ impl Playback {
 
     fn finish(&mut self) -> Result<(), PlaybackError> {
         self.has_ended = true;
-        if let Pace::Pcr { framer, pacer, .. } = &mut self.pace {
+        if let PlaybackPace::Pcr { framer, pacer, .. } = &mut self.pace {
             framer.finish();
             let path = || self.segment.path.clone();
             let failed = |error| PlaybackError::Pace { path: path(), error };
@@ -246,7 +246,7 @@ impl Playback {
             pacer.finish().map_err(failed)?;
         }
         self.take_paced();
-        if let Pace::Pcr { message, message_at, .. } = &mut self.pace
+        if let PlaybackPace::Pcr { message, message_at, .. } = &mut self.pace
             && !message.is_empty()
         {
             self.ready.push_back((*message_at, message.split().freeze()));

@@ -45,7 +45,7 @@ pub struct RecorderSettings {
 ///
 /// A recorder that is dropped stops.
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderShared>,
 }
 
 /// The state of a recording.
@@ -63,15 +63,15 @@ pub struct RecorderReport {
     pub failure: Option<String>,
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct RecorderShared {
+    queue: Mutex<RecorderQueue>,
     changed: Condvar,
     tell: Box<dyn Fn(RecordingEvent) + Send + Sync>,
 }
 
 #[derive(Default)]
-struct Queue {
-    items: VecDeque<Item>,
+struct RecorderQueue {
+    items: VecDeque<RecorderItem>,
     bytes: usize,
     /// Messages that were left out since the disk fell behind.
     lost: u64,
@@ -80,7 +80,7 @@ struct Queue {
     report: RecorderReport,
 }
 
-enum Item {
+enum RecorderItem {
     Message(RecordedMessage),
     Access(RecordedAccess),
 }
@@ -101,12 +101,12 @@ impl Recorder {
         settings: RecorderSettings,
         tell: impl Fn(RecordingEvent) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RecorderShared {
             queue: Mutex::default(),
             changed: Condvar::new(),
             tell: Box::new(tell),
         });
-        let writer = Writer::new(Arc::clone(&shared), settings);
+        let writer = RecorderWriter::new(Arc::clone(&shared), settings);
         thread::Builder::new().name("recording".to_owned()).spawn(|| writer.run())?;
         Ok(Self { shared })
     }
@@ -133,7 +133,7 @@ impl Recorder {
             message.discontinuity.get_or_insert(Discontinuity::Overrun);
         }
         queue.bytes += message.payload.len();
-        queue.items.push_back(Item::Message(message));
+        queue.items.push_back(RecorderItem::Message(message));
         let is_worth_it = queue.bytes >= BATCH;
         drop(queue);
         // Woken for each message, the thread would cost as much as the stream.
@@ -150,7 +150,7 @@ impl Recorder {
         let mut queue = self.shared.lock();
         let has_ended = queue.is_stopped || queue.report.has_ended;
         if !has_ended && queue.items.len() < Self::QUEUE_MESSAGES {
-            queue.items.push_back(Item::Access(access));
+            queue.items.push_back(RecorderItem::Access(access));
         }
     }
 
@@ -187,15 +187,15 @@ impl fmt::Debug for Recorder {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+impl RecorderShared {
+    fn lock(&self) -> MutexGuard<'_, RecorderQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The thread's side.
-struct Writer {
-    shared: Arc<Shared>,
+struct RecorderWriter {
+    shared: Arc<RecorderShared>,
     settings: RecorderSettings,
     cutter: Cutter,
     steps: Vec<WriteStep>,
@@ -208,8 +208,8 @@ struct Writer {
     bytes: u64,
 }
 
-impl Writer {
-    fn new(shared: Arc<Shared>, settings: RecorderSettings) -> Self {
+impl RecorderWriter {
+    fn new(shared: Arc<RecorderShared>, settings: RecorderSettings) -> Self {
         Self {
             shared,
             cutter: Cutter::new(settings.segment),
@@ -258,12 +258,12 @@ impl Writer {
             let Some(items) = self.take() else { break };
             for item in items {
                 match item {
-                    Item::Message(message) => {
+                    RecorderItem::Message(message) => {
                         self.latest = (message.time, message.arrived);
                         self.cutter.push(message, &mut self.steps);
                         self.follow()?;
                     }
-                    Item::Access(access) => self.cutter.mark(access),
+                    RecorderItem::Access(access) => self.cutter.mark(access),
                 }
             }
             self.keep_times()?;
@@ -273,9 +273,9 @@ impl Writer {
     }
 
     /// The items that wait, once they are enough or half a second old; `None` at the end.
-    fn take(&self) -> Option<VecDeque<Item>> {
+    fn take(&self) -> Option<VecDeque<RecorderItem>> {
         let queue = self.shared.lock();
-        let is_early = |queue: &mut Queue| queue.bytes < BATCH && !queue.is_stopped;
+        let is_early = |queue: &mut RecorderQueue| queue.bytes < BATCH && !queue.is_stopped;
         let waited = self.shared.changed.wait_timeout_while(queue, BATCH_TIME, is_early);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         if queue.items.is_empty() && queue.is_stopped {

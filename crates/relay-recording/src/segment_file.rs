@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_units::UtcTime;
 
-use crate::index::{Head, Index, IndexEntry, Tail, index_path, line};
+use crate::index::{Index, IndexEntry, IndexHead, Tail, index_path, line};
 use crate::segment_name::SegmentNames;
 
 /// A segment that is written. Its index is locked for as long, so that other programs, and other
@@ -70,7 +70,7 @@ impl SegmentFile {
         let index = index.inspect_err(|_| drop(fs::remove_file(&path)))?;
         // Where there are no locks, the segment is merely not seen to be open.
         let _ = index.lock();
-        let mut head = Head::first(start.stream, time, start.tables.len() as u64);
+        let mut head = IndexHead::first(start.stream, time, start.tables.len() as u64);
         head.recording = start.recording.unwrap_or(time);
         head.continues = start.continues;
         let (bytes, lines) = (start.tables.to_vec(), line(&head));

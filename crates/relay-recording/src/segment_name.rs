@@ -35,11 +35,11 @@ pub struct SegmentNames {
     /// The folder before the first part of the path with a variable.
     root: PathBuf,
     /// The parts of the path below the root.
-    parts: Vec<Vec<Piece>>,
+    parts: Vec<Vec<NamePiece>>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Piece {
+enum NamePiece {
     Text(String),
     Stream,
     Time(TimeField),
@@ -93,9 +93,9 @@ impl SegmentNames {
             }
             for piece in part {
                 match piece {
-                    Piece::Text(literal) => text.push_str(literal),
-                    Piece::Stream => text.push_str(stream),
-                    Piece::Time(field) => field.write(&mut text, start, &calendar),
+                    NamePiece::Text(literal) => text.push_str(literal),
+                    NamePiece::Stream => text.push_str(stream),
+                    NamePiece::Time(field) => field.write(&mut text, start, &calendar),
                 }
             }
         }
@@ -108,11 +108,11 @@ impl SegmentNames {
         let mut pieces = Vec::new();
         for (place, part) in self.parts.iter().enumerate() {
             if place > 0 {
-                pieces.push(Piece::Text("/".to_owned()));
+                pieces.push(NamePiece::Text("/".to_owned()));
             }
             pieces.extend_from_slice(part);
         }
-        let mut found = Found::default();
+        let mut found = FoundSegment::default();
         if !fits(&pieces, below, &mut found) {
             return None;
         }
@@ -128,13 +128,13 @@ impl SegmentNames {
         let inside = &self.parts[..self.parts.len() - 1];
         let fixed = inside
             .iter()
-            .take_while(|part| part.iter().all(|piece| !matches!(piece, Piece::Time(_))));
+            .take_while(|part| part.iter().all(|piece| !matches!(piece, NamePiece::Time(_))));
         let mut depth = inside.len();
         for part in fixed {
             let text: String = part
                 .iter()
                 .map(|piece| match piece {
-                    Piece::Text(text) => text.as_str(),
+                    NamePiece::Text(text) => text.as_str(),
                     _ => stream,
                 })
                 .collect();
@@ -145,7 +145,7 @@ impl SegmentNames {
         let is_below = self.parts[self.parts.len() - 1 - depth..]
             .iter()
             .flatten()
-            .any(|piece| *piece == Piece::Stream);
+            .any(|piece| *piece == NamePiece::Stream);
         if is_below {
             depth += stream.matches('/').count();
         }
@@ -170,7 +170,7 @@ impl FromStr for SegmentNames {
 
     fn from_str(text: &str) -> Result<Self, SegmentNamesError> {
         let mut root = PathBuf::new();
-        let mut parts: Vec<Vec<Piece>> = Vec::new();
+        let mut parts: Vec<Vec<NamePiece>> = Vec::new();
         if text.ends_with('/') {
             return Err(SegmentNamesError::Part);
         }
@@ -181,25 +181,25 @@ impl FromStr for SegmentNames {
             }
             let pieces = pieces(part)?;
             match &pieces[..] {
-                [Piece::Text(literal)] if parts.is_empty() => root.push(literal),
+                [NamePiece::Text(literal)] if parts.is_empty() => root.push(literal),
                 _ => parts.push(pieces),
             }
         }
-        let has = |piece: &Piece| parts.iter().flatten().filter(|it| *it == piece).count();
-        if has(&Piece::Stream) == 0 {
+        let has = |piece: &NamePiece| parts.iter().flatten().filter(|it| *it == piece).count();
+        if has(&NamePiece::Stream) == 0 {
             return Err(SegmentNamesError::Missing("%path"));
         }
-        let fields = match has(&Piece::Time(TimeField::Seconds)) {
+        let fields = match has(&NamePiece::Time(TimeField::Seconds)) {
             0 => &FIELDS[..7],
             _ => &FIELDS[6..],
         };
         for (name, field) in fields {
-            if has(&Piece::Time(*field)) == 0 {
+            if has(&NamePiece::Time(*field)) == 0 {
                 return Err(SegmentNamesError::Missing(name));
             }
         }
-        let all = FIELDS.iter().map(|(name, field)| (*name, Piece::Time(*field)));
-        for (name, piece) in all.chain([("%path", Piece::Stream)]) {
+        let all = FIELDS.iter().map(|(name, field)| (*name, NamePiece::Time(*field)));
+        for (name, piece) in all.chain([("%path", NamePiece::Stream)]) {
             if has(&piece) > 1 {
                 return Err(SegmentNamesError::Twice(name));
             }
@@ -209,7 +209,7 @@ impl FromStr for SegmentNames {
 }
 
 /// The pieces of a part of the path.
-fn pieces(part: &str) -> Result<Vec<Piece>, SegmentNamesError> {
+fn pieces(part: &str) -> Result<Vec<NamePiece>, SegmentNamesError> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = part;
@@ -222,35 +222,35 @@ fn pieces(part: &str) -> Result<Vec<Piece>, SegmentNamesError> {
         }
         let known = |(name, _): &&(&str, TimeField)| after.starts_with(&name[1..]);
         let (piece, len) = if after.starts_with("path") {
-            (Piece::Stream, 4)
+            (NamePiece::Stream, 4)
         } else if let Some((_, field)) = FIELDS.iter().find(known) {
-            (Piece::Time(*field), 1)
+            (NamePiece::Time(*field), 1)
         } else {
             let name = after.chars().take(1).collect();
             return Err(SegmentNamesError::Unknown(name));
         };
         if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(NamePiece::Text(std::mem::take(&mut text)));
         }
         pieces.push(piece);
         rest = &after[len..];
     }
     text.push_str(rest);
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(NamePiece::Text(text));
     }
     Ok(pieces)
 }
 
 /// The values of variables in a name.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundSegment {
     stream: Option<String>,
     /// By the order of [`FIELDS`].
     values: [Option<u64>; 8],
 }
 
-impl Found {
+impl FoundSegment {
     fn time(&self) -> Option<UtcTime> {
         let micros = self.values[6]?;
         if let Some(seconds) = self.values[7] {
@@ -265,13 +265,13 @@ impl Found {
 }
 
 /// Whether `text` is made of `pieces`; `found` has the values then.
-fn fits(pieces: &[Piece], text: &str, found: &mut Found) -> bool {
+fn fits(pieces: &[NamePiece], text: &str, found: &mut FoundSegment) -> bool {
     match pieces {
         [] => text.is_empty(),
-        [Piece::Text(literal), rest @ ..] => {
+        [NamePiece::Text(literal), rest @ ..] => {
             text.strip_prefix(&**literal).is_some_and(|text| fits(rest, text, found))
         }
-        [Piece::Time(field), rest @ ..] => {
+        [NamePiece::Time(field), rest @ ..] => {
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             let lens = field.digits().map_or(1..=digits.min(12), |len| len..=len);
             let mut lens = lens.rev().filter(|len| *len <= digits);
@@ -279,7 +279,7 @@ fn fits(pieces: &[Piece], text: &str, found: &mut Found) -> bool {
             found.values[*field as usize] = text[..len].parse().ok();
             true
         }
-        [Piece::Stream, rest @ ..] => {
+        [NamePiece::Stream, rest @ ..] => {
             let ends = text.char_indices().map(|(at, _)| at).skip(1).chain([text.len()]);
             let fitting = ends.filter(|end| *end > 0).find(|end| fits(rest, &text[*end..], found));
             let Some(end) = fitting else { return false };

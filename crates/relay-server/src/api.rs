@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_relay_access::StreamName;
 use punctual_relay_http::report::{
     ConfigProblem, ConnectionReport, HealthReport, RecordingReport, RefusalReport, ReloadReport,
     ServerReport, StreamReport, Tally,
@@ -16,22 +15,25 @@ use tokio::sync::mpsc;
 
 use crate::hub::Hub;
 use crate::operation::Operation;
+use crate::play::Players;
+use crate::wall;
 use crate::{play, recording, report};
 
 /// What the API may see and do.
 pub(crate) struct Api {
     hub: Arc<Hub>,
     operation: Arc<Operation>,
+    players: Arc<Players>,
 }
 
 impl Api {
     pub(crate) fn new(hub: Arc<Hub>, operation: Arc<Operation>) -> Self {
-        Self { hub, operation }
+        Self { hub, operation, players: Arc::default() }
     }
 
     fn stream_report(&self, name: &str) -> Option<StreamReport> {
         let stream = self.hub.find(name)?;
-        let (forwards, recording) = self.hub.attached.reports(&self.hub, name);
+        let (forwards, recording) = self.operation.attached().reports(&self.hub, name);
         Some(report::stream(&self.hub, &stream, forwards, recording))
     }
 
@@ -68,8 +70,8 @@ impl Api {
 
     fn refusal_reports(&self) -> Vec<RefusalReport> {
         self.hub.refusals(|all| {
-            let report = |it: &punctual_relay::Refusal| RefusalReport {
-                at: report::wall(it.at).into(),
+            let report = |it: &punctual_relay::RefusedCall| RefusalReport {
+                at: wall::at(it.at).into(),
                 address: it.peer.to_string(),
                 stream_id: it.stream_id.clone(),
                 stream: None,
@@ -99,9 +101,9 @@ impl Api {
             StreamAct::Switch { .. } => Err(Fault::Unsupported(
                 "the stream has one input; there is nothing to switch to".to_owned(),
             )),
-            StreamAct::Record(start) => self.hub.attached.record(&self.hub, name, start),
+            StreamAct::Record(start) => self.operation.attached().record(&self.hub, name, start),
             StreamAct::Forward { id, start } => {
-                self.hub.attached.forward(&self.hub, &stream, &id, start)
+                self.operation.attached().forward(&self.hub, &stream, &id, start)
             }
             StreamAct::ResetCounters => {
                 stream.reset_counters();
@@ -191,19 +193,10 @@ impl Relay for Api {
     }
 
     fn view_player(&self, view: View) -> Answer<'_, Result<mpsc::Receiver<PlayMessage>, Fault>> {
-        Box::pin(async { play::player(&self.hub, view).await })
+        Box::pin(async { play::player(&self.hub, &self.players, view).await })
     }
 
     fn hls<'a>(&'a self, view: View, file: &'a str) -> Answer<'a, Result<HlsFile, Fault>> {
-        Box::pin(async { play::hls(&self.hub, view, file).await })
+        Box::pin(async { play::hls(&self.hub, &self.players, view, file).await })
     }
-}
-
-/// A stream's name as it came by HTTP.
-///
-/// # Errors
-///
-/// It is no name.
-pub(crate) fn name(text: &str) -> Result<StreamName, Fault> {
-    StreamName::new(text).map_err(|error| Fault::Invalid(error.to_string(), Vec::new()))
 }

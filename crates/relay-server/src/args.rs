@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use punctual_program::args::{LogArgs, value};
 
-/// A relay, into which encoders publish streams by name, and from which players, recorders and other
-/// sites take them
+/// A relay, into which encoders publish streams by name, and from which players, recorders and
+/// other sites take them
 ///
 /// Without a file it listens on srt://[::]:8890 and serves its page on http://127.0.0.1:9997; the
 /// first lines that it prints say what to paste into encoders and players. `punctual relay` runs

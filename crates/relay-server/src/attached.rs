@@ -10,8 +10,8 @@ use punctual_relay_config::StreamSettings;
 use punctual_relay_http::report::{ForwardReport, RecordingReport};
 use punctual_relay_http::{Done, Fault};
 
-use crate::forward::Forward;
-use crate::hub::Hub;
+use crate::forward::StreamForward;
+use crate::hub::{Hub, StreamFollower};
 use crate::live_stream::LiveStream;
 use crate::pull::{pull, pull_on_demand};
 use crate::recording::Recording;
@@ -20,70 +20,17 @@ use crate::recording::Recording;
 #[derive(Default)]
 pub(crate) struct Attached {
     streams: Mutex<BTreeMap<Arc<str>, StreamParts>>,
-    pulls: Mutex<BTreeMap<Arc<str>, Stop>>,
+    /// Tells each pull its end.
+    pulls: Arc<Mutex<BTreeMap<Arc<str>, Stop>>>,
 }
 
 /// The parts of one stream that has a source.
 struct StreamParts {
-    forwards: Vec<Arc<Forward>>,
+    forwards: Vec<Arc<StreamForward>>,
     recording: Arc<Recording>,
 }
 
 impl Attached {
-    /// Begins what the settings of a stream ask for, once it has a source. Returns whether it had
-    /// none before.
-    pub(crate) fn begin(
-        &self,
-        hub: &Arc<Hub>,
-        stream: &Arc<LiveStream>,
-        settings: &StreamSettings,
-    ) -> bool {
-        let mut streams = lock(&self.streams);
-        if streams.contains_key(stream.name()) {
-            return false;
-        }
-        let retry = settings.source.retry;
-        let forward = |(place, forward)| Forward::new(forward, retry, place + 1).map(Arc::new);
-        let forwards: Vec<_> = settings.forward.iter().enumerate().filter_map(forward).collect();
-        let recording = Arc::new(Recording::new(Arc::clone(stream), &settings.record));
-        for forward in &forwards {
-            forward.start(hub, stream);
-        }
-        if settings.record.enabled {
-            recording.start(hub);
-        }
-        streams.insert(Arc::clone(stream.name()), StreamParts { forwards, recording });
-        true
-    }
-
-    /// Ends all of a stream that is over.
-    pub(crate) fn end(&self, name: &str) {
-        if let Some(parts) = lock(&self.streams).remove(name) {
-            parts.forwards.iter().for_each(|forward| forward.stop());
-            parts.recording.stop();
-        }
-    }
-
-    /// Pulls the source of a stream, unless it is being pulled.
-    pub(crate) fn pull(&self, hub: &Arc<Hub>, name: &StreamName, settings: &StreamSettings) {
-        let mut pulls = lock(&self.pulls);
-        let source = settings.source.clone();
-        if source.uri.is_none() || pulls.contains_key(name.as_str()) {
-            return;
-        }
-        let stop = Stop::default();
-        pulls.insert(name.shared(), stop.clone());
-        let (hub, name) = (Arc::clone(hub), name.clone());
-        tokio::spawn(async move {
-            if source.on_demand {
-                pull_on_demand(Arc::clone(&hub), name.clone(), source, stop).await;
-            } else {
-                pull(Arc::clone(&hub), name.clone(), source, stop).await;
-            }
-            lock(&hub.attached.pulls).remove(name.as_str());
-        });
-    }
-
     /// Ends the pull of a stream.
     pub(crate) fn end_pull(&self, name: &str) {
         if let Some(stop) = lock(&self.pulls).get(name) {
@@ -152,6 +99,56 @@ impl Attached {
             false => parts.recording.stop(),
         }
         Ok(())
+    }
+}
+
+impl StreamFollower for Attached {
+    fn begin(&self, hub: &Arc<Hub>, stream: &Arc<LiveStream>, settings: &StreamSettings) -> bool {
+        let mut streams = lock(&self.streams);
+        if streams.contains_key(stream.name()) {
+            return false;
+        }
+        let retry = settings.source.retry;
+        let forward =
+            |(place, forward)| StreamForward::new(forward, retry, place + 1).map(Arc::new);
+        let forwards: Vec<_> = settings.forward.iter().enumerate().filter_map(forward).collect();
+        let recording = Arc::new(Recording::new(Arc::clone(stream), &settings.record));
+        let parts = StreamParts { forwards: forwards.clone(), recording: Arc::clone(&recording) };
+        streams.insert(Arc::clone(stream.name()), parts);
+        drop(streams);
+        for forward in &forwards {
+            forward.start(hub, stream);
+        }
+        if settings.record.enabled {
+            recording.start(hub);
+        }
+        true
+    }
+
+    fn end(&self, name: &str) {
+        if let Some(parts) = lock(&self.streams).remove(name) {
+            parts.forwards.iter().for_each(|forward| forward.stop());
+            parts.recording.stop();
+        }
+    }
+
+    fn pull(&self, hub: &Arc<Hub>, name: &StreamName, settings: &StreamSettings) {
+        let mut pulls = lock(&self.pulls);
+        let source = settings.source.clone();
+        if source.uri.is_none() || pulls.contains_key(name.as_str()) {
+            return;
+        }
+        let stop = Stop::default();
+        pulls.insert(name.shared(), stop.clone());
+        let (hub, name, running) = (Arc::clone(hub), name.clone(), Arc::clone(&self.pulls));
+        tokio::spawn(async move {
+            if source.on_demand {
+                pull_on_demand(Arc::clone(&hub), name.clone(), source, stop).await;
+            } else {
+                pull(Arc::clone(&hub), name.clone(), source, stop).await;
+            }
+            lock(&running).remove(name.as_str());
+        });
     }
 }
 

@@ -9,19 +9,20 @@ use punctual::{
     RefusedCaller, RejectReason,
 };
 use punctual_ends::{Connection, EndLog, Failure, PortTransport, Stop};
-use punctual_relay::{NotAdmitted, Refusal, Viewer};
+use punctual_relay::{NotAdmitted, RefusedCall, Viewer};
 use punctual_relay_access::{Action, Admitted, Call, CallDefaults, Caller, Networks, shown};
 use punctual_relay_config::{CallerMode, ListenerSettings};
 use punctual_relay_recording::Playback;
 
-use crate::hub::{HeldPlace, Hub};
+use crate::admitted_call::AdmittedCall;
+use crate::hub::Hub;
 use crate::playback;
 use crate::rights::Rights;
 use crate::serve::{serve_publisher, serve_viewer};
 use crate::settings::{accepted, listening};
 
 /// A listener of the relay.
-pub(crate) struct Port {
+pub(crate) struct CallPort {
     hub: Arc<Hub>,
     rights: Arc<Rights>,
     settings: ListenerSettings,
@@ -31,7 +32,7 @@ pub(crate) struct Port {
     log: Arc<EndLog>,
 }
 
-impl Port {
+impl CallPort {
     /// Binds the listener.
     ///
     /// # Errors
@@ -158,11 +159,12 @@ impl Port {
         let latency = config.receive_latency();
         let stream_id = call.shown().to_owned();
         let is_backup = call.is_backup();
-        let call = AdmittedCall { admitted, stream_id, is_backup, latency, _place: place };
+        let call = AdmittedCall::new(admitted, stream_id, is_backup, latency, place);
         Ok((config, (call, playback)))
     }
 
-    /// Whether the stream has room for the caller; else the reason in a word, the code and the text.
+    /// Whether the stream has room for the caller; else the reason in a word, the code and the
+    /// text.
     async fn room(
         &self,
         call: &Call,
@@ -244,21 +246,8 @@ impl Port {
         text: String,
     ) {
         let (at, code) = (punctual::now(), code.code());
-        self.hub.refuse(Refusal { at, peer, stream_id, reason, code, text });
+        self.hub.refuse(RefusedCall { at, peer, stream_id, reason, code, text });
     }
-}
-
-/// A caller that was admitted, with what its connection needs.
-pub(crate) struct AdmittedCall {
-    pub(crate) admitted: Admitted,
-    /// The stream ID without secrets.
-    pub(crate) stream_id: String,
-    /// Whether a publisher stands in for others.
-    pub(crate) is_backup: bool,
-    /// The latency that the relay asks for.
-    pub(crate) latency: Duration,
-    /// Its place among the connections of its address.
-    _place: HeldPlace,
 }
 
 /// Limits the calls of a second.

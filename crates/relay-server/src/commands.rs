@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::args::TokenArgs;
 use crate::start::{ASK, told};
+use crate::wall;
 
 /// Checks a configuration, or explains a key.
 pub(crate) fn check(file: Option<&Path>, key: Option<&str>) -> Result<(), Failure> {
@@ -37,7 +38,7 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
     let keys = SigningKey::list(&text).map_err(|error| Failure::usage(error.to_string()))?;
     let key = keys.first().ok_or_else(|| Failure::usage("the key file has no key"))?;
     let streams = args.stream.parse().map_err(|error| Failure::usage(format!("{error}")))?;
-    let end = std::time::SystemTime::now() + args.lifetime;
+    let end = wall::now() + args.lifetime;
     let mut token = Token::new(streams, end);
     for (is_wanted, action) in [
         (args.publish, Action::Publish),

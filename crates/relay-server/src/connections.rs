@@ -9,8 +9,10 @@ use punctual_ends::{MessageTraffic, SrtEnd, Stop};
 use punctual_relay_access::Admitted;
 use punctual_relay_http::report::ConnectionRole;
 
+use crate::wall;
+
 /// A connection of a publisher, a viewer, a source that is pulled, or a destination.
-pub(crate) struct Connection {
+pub(crate) struct ServedConnection {
     pub(crate) id: u64,
     pub(crate) role: ConnectionRole,
     /// `srt`, `srt+quic`, `http`, `player` or `hls`.
@@ -59,7 +61,7 @@ pub(crate) struct NewConnection {
     pub(crate) admitted: Option<Admitted>,
 }
 
-impl Connection {
+impl ServedConnection {
     /// Its part in one word.
     pub(crate) fn part(&self) -> &'static str {
         match self.role {
@@ -110,22 +112,22 @@ impl Connection {
 
 /// All connections, by their numbers.
 #[derive(Default)]
-pub(crate) struct Connections {
+pub(crate) struct ServedConnections {
     all: Mutex<Table>,
 }
 
 #[derive(Default)]
 struct Table {
     next: u64,
-    open: BTreeMap<u64, Arc<Connection>>,
+    open: BTreeMap<u64, Arc<ServedConnection>>,
 }
 
-impl Connections {
-    pub(crate) fn add(&self, new: NewConnection) -> Arc<Connection> {
+impl ServedConnections {
+    pub(crate) fn add(&self, new: NewConnection) -> Arc<ServedConnection> {
         let mut table = self.lock();
         table.next += 1;
         let id = table.next;
-        let connection = Arc::new(Connection {
+        let connection = Arc::new(ServedConnection {
             id,
             role: new.role,
             protocol: new.protocol,
@@ -133,7 +135,7 @@ impl Connections {
             user: new.user,
             address: new.address,
             stream_id: new.stream_id,
-            opened_at: SystemTime::now(),
+            opened_at: wall::now(),
             latency_wish_ms: new.latency_wish_ms,
             end: new.end,
             traffic: new.traffic,
@@ -157,13 +159,13 @@ impl Connections {
         self.lock().open.remove(&id);
     }
 
-    pub(crate) fn get(&self, id: u64) -> Option<Arc<Connection>> {
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<ServedConnection>> {
         self.lock().open.get(&id).cloned()
     }
 
     /// Those of a stream, or all, oldest first.
-    pub(crate) fn of(&self, stream: Option<&str>) -> Vec<Arc<Connection>> {
-        let is_of = |it: &&Arc<Connection>| stream.is_none_or(|stream| *it.stream == *stream);
+    pub(crate) fn of(&self, stream: Option<&str>) -> Vec<Arc<ServedConnection>> {
+        let is_of = |it: &&Arc<ServedConnection>| stream.is_none_or(|stream| *it.stream == *stream);
         self.lock().open.values().filter(is_of).cloned().collect()
     }
 

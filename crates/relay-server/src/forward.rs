@@ -19,18 +19,19 @@ use crate::live_stream::LiveStream;
 use crate::outlet::{ChannelOutlet, SrtOutlet};
 use crate::pull::{latency_wish_ms, protocol};
 use crate::settings::Backoff;
+use crate::wall;
 
 /// A destination, with what became of it.
-pub(crate) struct Forward {
+pub(crate) struct StreamForward {
     id: String,
     uri: Uri,
     shown: String,
     retry: RetryRange,
-    state: Mutex<State>,
+    state: Mutex<ForwardState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ForwardState {
     /// Told when an operator stops it; `None` while it is not wanted.
     run: Option<Stop>,
     is_up: bool,
@@ -40,7 +41,7 @@ struct State {
     bytes_before: u64,
 }
 
-impl Forward {
+impl StreamForward {
     /// A destination with these settings, the `number`th of its stream; `None` without a URI.
     pub(crate) fn new(
         settings: &ForwardSettings,
@@ -165,7 +166,7 @@ impl Forward {
         let mut state = self.state();
         state.is_up = connection.is_some();
         state.connection = connection;
-        state.since = Some(SystemTime::now());
+        state.since = Some(wall::now());
     }
 
     fn new_connection(&self, stream: &LiveStream, connection: &Connection) -> NewConnection {
@@ -183,7 +184,7 @@ impl Forward {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ForwardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,8 +5,8 @@ use punctual_relay_hooks::{Hook, HookConnection, HookEvent, HookEventKind};
 use punctual_relay_http::report::{ConnectionRole, EventKind};
 use punctual_units::UtcTime;
 
-use crate::connections::Connection;
-use crate::hub::Hub;
+use crate::connections::ServedConnection;
+use crate::wall;
 
 /// The hooks of a configuration.
 ///
@@ -42,10 +42,9 @@ fn hook(settings: &HookSettings) -> Result<Hook, String> {
 
 /// The event of a hook for an event of the relay; `None` for one that only people read.
 pub(crate) fn event(
-    hub: &Hub,
     kind: EventKind,
     stream: Option<&str>,
-    connection: Option<u64>,
+    connection: Option<HookConnection>,
     text: &str,
 ) -> Option<HookEvent> {
     let kind = match kind {
@@ -67,20 +66,21 @@ pub(crate) fn event(
             return None;
         }
     };
-    let mut event = HookEvent::new(kind, UtcTime::from(std::time::SystemTime::now()));
+    let mut event = HookEvent::new(kind, UtcTime::from(wall::now()));
     if let Some(stream) = stream {
         event = event.of_stream(stream);
     }
-    if let Some(connection) = connection.and_then(|id| hub.connections.get(id)) {
-        event = event.of_connection(described(hub, &connection));
+    if let Some(connection) = connection {
+        event = event.of_connection(connection);
     }
     event.reason = Some(text.to_owned());
     Some(event)
 }
 
-fn described(hub: &Hub, connection: &Connection) -> HookConnection {
+/// A connection as hooks get it, with its ID in the API.
+pub(crate) fn described(connection: &ServedConnection, id: String) -> HookConnection {
     HookConnection {
-        id: hub.api_id(connection.id),
+        id,
         protocol: connection.protocol.to_owned(),
         is_pull: connection.role == ConnectionRole::Pull,
         address: Some(connection.address.clone()),

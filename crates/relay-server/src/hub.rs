@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use punctual::Bitrate;
 use punctual_relay::{
-    NotAdmitted, Place, Places, PublisherId, Refusal, Refusals, Stream, StreamEvent, ViewerId,
+    NotAdmitted, Place, Places, PublisherId, Refusals, RefusedCall, Stream, StreamEvent, ViewerId,
 };
 use punctual_relay_access::{Admitted, StreamName};
 use punctual_relay_config::{AbsentStream, Configuration, StreamSettings};
@@ -16,12 +16,23 @@ use punctual_relay_http::EventLog;
 use punctual_relay_http::report::EventKind;
 use tokio::sync::Notify;
 
-use crate::attached::Attached;
-use crate::connections::{Connection, Connections, NewConnection};
+use crate::connections::{NewConnection, ServedConnection, ServedConnections};
 use crate::hooks;
-use crate::live_stream::{LiveStream, Turn};
-use crate::play::Players;
+use crate::live_stream::{LiveStream, StreamTurn};
 use crate::settings::rules;
+use crate::wall;
+
+/// Follows the streams of a relay, with sources that are pulled, destinations and recordings.
+pub(crate) trait StreamFollower: Send + Sync {
+    /// The stream has a source. Returns whether it had none before.
+    fn begin(&self, hub: &Arc<Hub>, stream: &Arc<LiveStream>, settings: &StreamSettings) -> bool;
+
+    /// Somebody wants a stream that is absent.
+    fn pull(&self, hub: &Arc<Hub>, name: &StreamName, settings: &StreamSettings);
+
+    /// The stream is over.
+    fn end(&self, name: &str);
+}
 
 /// The relay, as all its tasks share it.
 pub(crate) struct Hub {
@@ -29,9 +40,8 @@ pub(crate) struct Hub {
     streams: Mutex<BTreeMap<Arc<str>, Arc<LiveStream>>>,
     /// Told when a stream is added, and when somebody wants one that is absent.
     changed: Notify,
-    pub(crate) connections: Connections,
-    pub(crate) attached: Attached,
-    pub(crate) players: Players,
+    pub(crate) connections: ServedConnections,
+    follower: OnceLock<Arc<dyn StreamFollower>>,
     refusals: Mutex<Refusals>,
     pub(crate) events: EventLog,
     pub(crate) hooks: Hooks,
@@ -45,14 +55,13 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(configuration: Configuration) -> Self {
-        let started_at = SystemTime::now();
+        let started_at = wall::now();
         Self {
             configuration: Mutex::new(Arc::new(configuration)),
             streams: Mutex::default(),
             changed: Notify::new(),
-            connections: Connections::default(),
-            attached: Attached::default(),
-            players: Players::default(),
+            connections: ServedConnections::default(),
+            follower: OnceLock::new(),
             refusals: Mutex::default(),
             events: EventLog::new(started_at.into()),
             hooks: Hooks::new(started_at.into(), tokio::runtime::Handle::current()),
@@ -62,6 +71,12 @@ impl Hub {
             calls_admitted: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
         }
+    }
+
+    /// Tells `follower` of streams from now on.
+    pub(crate) fn be_followed_by(&self, follower: Arc<dyn StreamFollower>) {
+        // There is one, which is set at the start.
+        let _ = self.follower.set(follower);
     }
 
     /// The configuration in force.
@@ -143,7 +158,9 @@ impl Hub {
             return Some(stream);
         }
         let settings = self.settings(name);
-        self.attached.pull(self, name, &settings);
+        if let Some(follower) = self.follower.get() {
+            follower.pull(self, name, &settings);
+        }
         let time = match settings.viewers.absent {
             _ if settings.source.uri.is_some() => settings.source.start_timeout,
             AbsentStream::Refuse => return None,
@@ -164,7 +181,7 @@ impl Hub {
     }
 
     /// Adds a connection.
-    pub(crate) fn connected(&self, new: NewConnection) -> Arc<Connection> {
+    pub(crate) fn connected(&self, new: NewConnection) -> Arc<ServedConnection> {
         let connection = self.connections.add(new);
         self.calls_admitted.fetch_add(1, Ordering::Relaxed);
         let text = format!("{} connected as {}", connection.address, connection.part());
@@ -173,7 +190,7 @@ impl Hub {
     }
 
     /// Removes a connection that has ended.
-    pub(crate) fn disconnected(&self, connection: &Connection) {
+    pub(crate) fn disconnected(&self, connection: &ServedConnection) {
         let why = connection.ended_for().map(|why| format!(": {why}")).unwrap_or_default();
         let text = format!("{} disconnected as {}{why}", connection.address, connection.part());
         self.tell(EventKind::Disconnect, Some(&connection.stream), Some(connection.id), text);
@@ -186,7 +203,7 @@ impl Hub {
     }
 
     /// Notes a caller that was refused.
-    pub(crate) fn refuse(&self, refusal: Refusal) {
+    pub(crate) fn refuse(&self, refusal: RefusedCall) {
         let text = format!(
             "{} was refused ({}): {}; stream ID `{}`",
             refusal.peer, refusal.reason, refusal.text, refusal.stream_id
@@ -201,7 +218,7 @@ impl Hub {
     }
 
     /// Does what a turn of a stream left to do.
-    pub(crate) fn settle(self: &Arc<Self>, stream: &Arc<LiveStream>, turn: Turn) {
+    pub(crate) fn settle(self: &Arc<Self>, stream: &Arc<LiveStream>, turn: StreamTurn) {
         for event in turn.events {
             self.follow(stream, event);
         }
@@ -213,8 +230,7 @@ impl Hub {
         match event {
             StreamEvent::Online(PublisherId(id)) => {
                 tell(EventKind::Online, Some(id), format!("`{name}` has a publisher"));
-                let known = StreamName::new(name);
-                if known.is_ok_and(|it| self.attached.begin(self, stream, &self.settings(&it))) {
+                if self.begin(stream) {
                     tell(EventKind::Available, Some(id), format!("`{name}` can be viewed"));
                 }
             }
@@ -249,14 +265,25 @@ impl Hub {
                     streams.remove(name);
                 }
                 drop(streams);
-                self.attached.end(name);
+                if let Some(follower) = self.follower.get() {
+                    follower.end(name);
+                }
                 // A publisher may have come since, to a new stream of this name.
-                if let (Some(newer), Ok(known)) = (self.find(name), StreamName::new(name)) {
-                    self.attached.begin(self, &newer, &self.settings(&known));
+                if let Some(newer) = self.find(name) {
+                    self.begin(&newer);
                 }
                 tell(EventKind::Unavailable, None, format!("`{name}` has ended"));
             }
         }
+    }
+
+    /// Lets the follower begin with a stream that has a source. Returns whether it had none before.
+    fn begin(self: &Arc<Self>, stream: &Arc<LiveStream>) -> bool {
+        let (Some(follower), Ok(name)) = (self.follower.get(), StreamName::new(stream.name()))
+        else {
+            return false;
+        };
+        follower.begin(self, stream, &self.settings(&name))
     }
 
     /// Describes a viewer that was too slow, with its rate and round trip.
@@ -292,7 +319,9 @@ impl Hub {
         connection: Option<u64>,
         text: String,
     ) {
-        let event = hooks::event(self, kind, stream, connection, &text);
+        let known = connection.and_then(|id| self.connections.get(id));
+        let known = known.map(|it| hooks::described(&it, self.api_id(it.id)));
+        let event = hooks::event(kind, stream, known, &text);
         self.note(kind, stream, connection, text, event);
     }
 
@@ -304,7 +333,7 @@ impl Hub {
         text: String,
         segment: HookSegment,
     ) {
-        let event = hooks::event(self, kind, Some(stream), None, &text);
+        let event = hooks::event(kind, Some(stream), None, &text);
         let event = event.map(|event| HookEvent { segment: Some(segment), ..event });
         self.note(kind, Some(stream), None, text, event);
     }
@@ -325,17 +354,17 @@ impl Hub {
             self.hooks.tell(&event);
         }
         let id = connection.map(|id| self.api_id(id));
-        self.events.push(SystemTime::now().into(), kind, stream, id.as_deref(), text);
+        self.events.push(wall::now().into(), kind, stream, id.as_deref(), text);
     }
 
-    /// The ID of a connection in the API: a UUID, as clients of `MediaMTX` expect, with the start of
-    /// the relay in front, so that none is given twice.
+    /// The ID of a connection in the API: a UUID, as clients of `MediaMTX` expect, with the start
+    /// of the relay in front, so that none is given twice.
     pub(crate) fn api_id(&self, id: u64) -> String {
         format!("{}{id:012x}", self.id_start())
     }
 
     /// The connection with this ID in the API.
-    pub(crate) fn by_api_id(&self, id: &str) -> Option<Arc<Connection>> {
+    pub(crate) fn by_api_id(&self, id: &str) -> Option<Arc<ServedConnection>> {
         let number = id.strip_prefix(&self.id_start())?;
         self.connections.get(u64::from_str_radix(number, 16).ok()?)
     }

@@ -8,6 +8,7 @@
     reason = "a program has clocks and locks"
 )]
 
+mod admitted_call;
 mod api;
 mod args;
 mod attached;
@@ -31,6 +32,7 @@ mod rights;
 mod serve;
 mod settings;
 mod start;
+mod wall;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

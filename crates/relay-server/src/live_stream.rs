@@ -20,12 +20,12 @@ use crate::outlet::Outlet;
 pub(crate) struct LiveStream {
     name: Arc<str>,
     since: Instant,
-    inner: Mutex<Inner>,
+    inner: Mutex<LiveState>,
     /// Told when somebody begins to publish.
     online: Notify,
 }
 
-struct Inner {
+struct LiveState {
     machine: Stream,
     outlets: HashMap<ViewerId, Box<dyn Outlet>>,
     /// What publishers that called were admitted for.
@@ -36,7 +36,7 @@ struct Inner {
 
 /// What a turn of a stream left to do for the relay.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct StreamTurn {
     /// What happened, in order.
     pub(crate) events: Vec<StreamEvent>,
 }
@@ -45,8 +45,12 @@ impl LiveStream {
     pub(crate) fn new(name: Arc<str>, rules: StreamRules) -> Self {
         let now = punctual::now();
         let machine = Stream::new(Arc::clone(&name), rules, now);
-        let inner =
-            Inner { machine, outlets: HashMap::new(), admitted: HashMap::new(), next_look: now };
+        let inner = LiveState {
+            machine,
+            outlets: HashMap::new(),
+            admitted: HashMap::new(),
+            next_look: now,
+        };
         Self { name, since: now, inner: Mutex::new(inner), online: Notify::new() }
     }
 
@@ -71,7 +75,7 @@ impl LiveStream {
         id: PublisherId,
         admitted: Option<&Admitted>,
         is_backup: bool,
-    ) -> Result<(Seat, Turn), NotAdmitted> {
+    ) -> Result<(Seat, StreamTurn), NotAdmitted> {
         let mut inner = self.lock();
         let publisher = inner.publisher(admitted, is_backup);
         let seat = inner.machine.publish(punctual::now(), id, publisher)?;
@@ -98,7 +102,7 @@ impl LiveStream {
         inner.machine.admits_publisher(inner.publisher(Some(admitted), is_backup))
     }
 
-    pub(crate) fn unpublish(&self, id: PublisherId) -> Turn {
+    pub(crate) fn unpublish(&self, id: PublisherId) -> StreamTurn {
         let mut inner = self.lock();
         inner.machine.unpublish(punctual::now(), id);
         inner.admitted.remove(&id);
@@ -111,7 +115,7 @@ impl LiveStream {
     }
 
     /// Takes messages of a publisher, and hands all viewers what they get next.
-    pub(crate) fn push(&self, id: PublisherId, messages: &mut Vec<Outgoing>) -> Turn {
+    pub(crate) fn push(&self, id: PublisherId, messages: &mut Vec<Outgoing>) -> StreamTurn {
         let now = punctual::now();
         let mut inner = self.lock();
         for Outgoing { payload, options } in messages.drain(..) {
@@ -127,7 +131,7 @@ impl LiveStream {
         id: ViewerId,
         viewer: Viewer,
         outlet: Box<dyn Outlet>,
-    ) -> Result<Turn, NotAdmitted> {
+    ) -> Result<StreamTurn, NotAdmitted> {
         let now = punctual::now();
         let mut inner = self.lock();
         inner.machine.view(id, viewer)?;
@@ -142,7 +146,7 @@ impl LiveStream {
     }
 
     /// Does what is due by time.
-    pub(crate) fn tick(&self) -> Turn {
+    pub(crate) fn tick(&self) -> StreamTurn {
         let now = punctual::now();
         let mut inner = self.lock();
         inner.machine.handle_timeout(now);
@@ -182,12 +186,12 @@ impl LiveStream {
         self.lock().machine.set_rules(rules);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, LiveState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl LiveState {
     /// What a newcomer is in the eyes of the machine.
     fn publisher(&self, admitted: Option<&Admitted>, is_backup: bool) -> Publisher {
         let active = self.machine.state(punctual::now()).publisher;
@@ -200,7 +204,7 @@ impl Inner {
     }
 
     /// Hands each viewer what it gets next.
-    fn serve(&mut self, now: Instant) -> Turn {
+    fn serve(&mut self, now: Instant) -> StreamTurn {
         let is_look = now >= self.next_look;
         if is_look {
             self.next_look = now + LOOK;
@@ -224,7 +228,7 @@ impl Inner {
 
     /// The events since the last turn. A viewer that has to go loses its outlet, which tells its
     /// connection.
-    fn events(&mut self) -> Turn {
+    fn events(&mut self) -> StreamTurn {
         let events: Vec<_> = std::iter::from_fn(|| self.machine.poll_event()).collect();
         for event in &events {
             match event {
@@ -237,7 +241,7 @@ impl Inner {
                 _ => {}
             }
         }
-        Turn { events }
+        StreamTurn { events }
     }
 }
 

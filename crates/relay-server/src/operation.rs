@@ -17,15 +17,17 @@ use punctual_relay_http::report::{
 };
 use punctual_relay_http::{ConfigSection, Fault, SectionChange, SectionEdit};
 
-use crate::calls::Port;
+use crate::attached::Attached;
+use crate::calls::CallPort;
 use crate::hooks;
-use crate::hub::Hub;
+use crate::hub::{Hub, StreamFollower};
 use crate::rights::Rights;
 
 /// The configuration with its sources, and what stands by it.
 pub(crate) struct Operation {
     rights: Arc<Rights>,
-    state: Mutex<State>,
+    attached: Arc<Attached>,
+    state: Mutex<OperationState>,
     /// Told when the relay has drained or is to end at once.
     pub(crate) stop: Stop,
     drain: Stop,
@@ -33,16 +35,16 @@ pub(crate) struct Operation {
     changing: tokio::sync::Mutex<()>,
 }
 
-struct State {
+struct OperationState {
     sources: Sources,
     loaded: Loaded,
     /// What listens, by the URI of its settings.
-    ports: BTreeMap<String, Bound>,
+    ports: BTreeMap<String, BoundPort>,
     warnings: Vec<String>,
 }
 
 /// A listener that is bound.
-struct Bound {
+struct BoundPort {
     stop: Stop,
     /// Its address, with the port that the system chose for port 0.
     address: SocketAddr,
@@ -54,11 +56,17 @@ impl Operation {
         let (ports, warnings) = (BTreeMap::new(), Vec::new());
         Self {
             rights,
-            state: Mutex::new(State { sources, loaded, ports, warnings }),
+            attached: Arc::default(),
+            state: Mutex::new(OperationState { sources, loaded, ports, warnings }),
             stop: Stop::default(),
             drain: Stop::default(),
             changing: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// What belongs to the streams beside their callers.
+    pub(crate) fn attached(&self) -> &Attached {
+        &self.attached
     }
 
     /// Binds all listeners, and pulls the sources that are pulled all the time.
@@ -67,6 +75,7 @@ impl Operation {
     ///
     /// A listener cannot be bound.
     pub(crate) async fn begin(&self, hub: &Arc<Hub>) -> Result<(), Failure> {
+        hub.be_followed_by(Arc::clone(&self.attached) as Arc<dyn StreamFollower>);
         let configuration = hub.configuration();
         for settings in &configuration.listeners {
             self.listen(hub, settings.clone()).await?;
@@ -79,16 +88,16 @@ impl Operation {
 
     async fn listen(&self, hub: &Arc<Hub>, settings: ListenerSettings) -> Result<(), Failure> {
         let uri = settings.uri();
-        let (port, listener) = Port::bind(hub, &self.rights, settings).await?;
+        let (port, listener) = CallPort::bind(hub, &self.rights, settings).await?;
         let (stop, address) = (Stop::default(), listener.local_addr());
-        self.state().ports.insert(uri, Bound { stop: stop.clone(), address });
+        self.state().ports.insert(uri, BoundPort { stop: stop.clone(), address });
         tokio::spawn(port.serve(listener, stop));
         Ok(())
     }
 
     fn pull_all(&self, hub: &Arc<Hub>, configuration: &Configuration) {
         for name in configuration.streams.always_pulled() {
-            hub.attached.pull(hub, &name, &configuration.stream(&name));
+            self.attached.pull(hub, &name, &configuration.stream(&name));
         }
     }
 
@@ -131,10 +140,10 @@ impl Operation {
         let changed_streams = self.changed_streams(hub, &old, &new);
         hub.set_configuration(new.clone());
         for name in &changed_streams {
-            hub.attached.end_pull(name.as_str());
-            hub.attached.end(name.as_str());
+            self.attached.end_pull(name.as_str());
+            self.attached.end(name.as_str());
             if let Some(stream) = hub.find(name.as_str()) {
-                hub.attached.begin(hub, &stream, &new.stream(name));
+                self.attached.begin(hub, &stream, &new.stream(name));
             }
         }
         self.pull_all(hub, &new);
@@ -317,7 +326,7 @@ impl Operation {
         if hub.is_draining() {
             problems.push("the relay is about to end".to_owned());
         }
-        problems.extend(hub.attached.failed_recordings());
+        problems.extend(self.attached.failed_recordings());
         HealthReport { ready: problems.is_empty(), problems, warnings: state.warnings.clone() }
     }
 
@@ -373,7 +382,7 @@ impl Operation {
         DurationCounts::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OperationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

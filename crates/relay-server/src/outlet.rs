@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use punctual::{Outgoing, SendOptions};
 use punctual_ends::{Connection, MessageTraffic, SrtEnd, SrtWriter};
-use punctual_relay::{Link, Message};
+use punctual_relay::{Message, ViewerLink};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ pub(crate) trait Outlet: Send {
     fn flush(&mut self) -> bool;
 
     /// What is known of the viewer's link, if anything is.
-    fn link(&self) -> Option<Link>;
+    fn link(&self) -> Option<ViewerLink>;
 }
 
 /// A viewer by SRT, over one connection or a group.
@@ -63,9 +63,9 @@ impl Outlet for SrtOutlet {
         self.writer.try_write(&mut self.queue).is_ok()
     }
 
-    fn link(&self) -> Option<Link> {
+    fn link(&self) -> Option<ViewerLink> {
         let statistics = self.end.statistics();
-        Some(Link {
+        Some(ViewerLink {
             unacknowledged: statistics.send_buffer_bytes,
             oldest: statistics.send_buffer_span,
             round_trip: statistics.rtt,
@@ -94,7 +94,7 @@ impl Outlet for ChannelOutlet {
         !self.0.is_closed()
     }
 
-    fn link(&self) -> Option<Link> {
+    fn link(&self) -> Option<ViewerLink> {
         None
     }
 }

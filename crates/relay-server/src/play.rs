@@ -8,14 +8,14 @@ use bytes::Bytes;
 use punctual_fmp4::{Fragmenter, Output, Recent, Segmenter};
 use punctual_mpegts::{PACKET_LEN, Packet};
 use punctual_relay::{Message, Start, Viewer, ViewerId};
+use punctual_relay_access::StreamName;
 use punctual_relay_http::report::ConnectionRole;
 use punctual_relay_http::{Fault, HlsFile, PlayFeed, PlayMessage, View};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
-use crate::api::name;
-use crate::connections::{Connection, NewConnection};
+use crate::connections::{NewConnection, ServedConnection};
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
 use crate::outlet::{ChannelOutlet, Outlet};
@@ -23,27 +23,27 @@ use crate::outlet::{ChannelOutlet, Outlet};
 /// The fragments of each stream that somebody watches in a browser.
 #[derive(Default)]
 pub(crate) struct Players {
-    feeds: Mutex<HashMap<Arc<str>, Arc<Feed>>>,
+    feeds: Mutex<HashMap<Arc<str>, Arc<BrowserFeed>>>,
 }
 
 /// The fragments of one stream.
-struct Feed {
+struct BrowserFeed {
     state: Mutex<FeedState>,
 }
 
 struct FeedState {
     recent: Recent,
     segmenter: Segmenter,
-    players: Vec<Player>,
+    players: Vec<FeedPlayer>,
     /// When HLS was last asked for, or a player was there.
     used: Instant,
     has_ended: bool,
 }
 
-struct Player {
+struct FeedPlayer {
     feed: PlayFeed,
     messages: Sender<PlayMessage>,
-    connection: Arc<Connection>,
+    connection: Arc<ServedConnection>,
 }
 
 /// The stream as packets, from a random access point on.
@@ -81,7 +81,7 @@ pub(crate) async fn packets(hub: &Arc<Hub>, view: View) -> Result<Receiver<Bytes
 /// A viewer of packets by HTTP.
 struct HttpOutlet {
     sender: Sender<Bytes>,
-    connection: Arc<Connection>,
+    connection: Arc<ServedConnection>,
 }
 
 impl Outlet for HttpOutlet {
@@ -100,7 +100,7 @@ impl Outlet for HttpOutlet {
         !self.sender.is_closed() && !self.connection.stop.is_told()
     }
 
-    fn link(&self) -> Option<punctual_relay::Link> {
+    fn link(&self) -> Option<punctual_relay::ViewerLink> {
         None
     }
 }
@@ -110,13 +110,17 @@ impl Outlet for HttpOutlet {
 /// # Errors
 ///
 /// There is no such stream.
-pub(crate) async fn player(hub: &Arc<Hub>, view: View) -> Result<Receiver<PlayMessage>, Fault> {
+pub(crate) async fn player(
+    hub: &Arc<Hub>,
+    players: &Arc<Players>,
+    view: View,
+) -> Result<Receiver<PlayMessage>, Fault> {
     let stream = wanted(hub, &view).await?;
-    let feed = hub.players.feed(hub, &stream);
+    let feed = players.feed(hub, &stream);
     let connection = hub.connected(new(&view, "player"));
     let (sender, receiver) = channel(PLAYER_ROOM);
     let mut state = feed.lock();
-    let mut player = Player {
+    let mut player = FeedPlayer {
         feed: PlayFeed::new(format!("ffplay {}", play_uri(hub, &view.stream)), view.sound),
         messages: sender,
         connection,
@@ -133,9 +137,14 @@ pub(crate) async fn player(hub: &Arc<Hub>, view: View) -> Result<Receiver<PlayMe
 /// # Errors
 ///
 /// There is no such stream or file.
-pub(crate) async fn hls(hub: &Arc<Hub>, view: View, file: &str) -> Result<HlsFile, Fault> {
+pub(crate) async fn hls(
+    hub: &Arc<Hub>,
+    players: &Arc<Players>,
+    view: View,
+    file: &str,
+) -> Result<HlsFile, Fault> {
     let stream = wanted(hub, &view).await?;
-    let feed = hub.players.feed(hub, &stream);
+    let feed = players.feed(hub, &stream);
     let absent = || Fault::NotFound(format!("the HLS of `{}` has no file `{file}`", view.stream));
     if file == "index.m3u8" {
         let body = feed.playlist().await;
@@ -187,16 +196,25 @@ fn play_uri(hub: &Hub, stream: &str) -> String {
     format!("'srt://HOST:{port}?streamid=#!::r={stream},m=request'")
 }
 
+/// A stream's name as it came by HTTP.
+///
+/// # Errors
+///
+/// It is no name.
+fn name(text: &str) -> Result<StreamName, Fault> {
+    StreamName::new(text).map_err(|error| Fault::Invalid(error.to_string(), Vec::new()))
+}
+
 impl Players {
     /// The fragments of a stream, which begin now if nobody watched before.
-    fn feed(&self, hub: &Arc<Hub>, stream: &Arc<LiveStream>) -> Arc<Feed> {
+    fn feed(self: &Arc<Self>, hub: &Arc<Hub>, stream: &Arc<LiveStream>) -> Arc<BrowserFeed> {
         let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = feeds.get(stream.name())
             && feed.use_again()
         {
             return Arc::clone(feed);
         }
-        let feed = Arc::new(Feed {
+        let feed = Arc::new(BrowserFeed {
             state: Mutex::new(FeedState {
                 recent: Recent::default(),
                 segmenter: Segmenter::default(),
@@ -207,9 +225,10 @@ impl Players {
         });
         feeds.insert(Arc::clone(stream.name()), Arc::clone(&feed));
         let (hub, stream, running) = (Arc::clone(hub), Arc::clone(stream), Arc::clone(&feed));
+        let players = Arc::clone(self);
         tokio::spawn(async move {
             running.run(&hub, &stream).await;
-            let mut feeds = hub.players.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut feeds = players.feeds.lock().unwrap_or_else(PoisonError::into_inner);
             if feeds.get(stream.name()).is_some_and(|feed| Arc::ptr_eq(feed, &running)) {
                 feeds.remove(stream.name());
             }
@@ -218,7 +237,7 @@ impl Players {
     }
 }
 
-impl Feed {
+impl BrowserFeed {
     /// Makes fragments until nobody watches any more, or the stream ends.
     async fn run(&self, hub: &Arc<Hub>, stream: &Arc<LiveStream>) {
         let (outlet, mut messages) = ChannelOutlet::with_room(ROOM);
@@ -327,7 +346,7 @@ impl FeedState {
     }
 }
 
-impl Player {
+impl FeedPlayer {
     /// Sends messages; if there is no room, it goes on at the next key frame.
     fn send(&mut self, messages: Vec<PlayMessage>) {
         for message in messages {

@@ -14,7 +14,7 @@ use punctual_units::UtcTime;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
-use crate::calls::AdmittedCall;
+use crate::admitted_call::AdmittedCall;
 use crate::connections::NewConnection;
 use crate::hub::Hub;
 use crate::recording::archive;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::connections::NewConnection;
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
-use crate::serve::{Source, carry};
+use crate::serve::{StreamSource, carry};
 use crate::settings::Backoff;
 
 /// Pulls a source into its stream until `stop`: again and again, with pauses.
@@ -67,7 +67,7 @@ async fn pull_once(
     let id = PublisherId(known.id);
     match hub.publish(name, id, None, false) {
         Ok(stream) => {
-            let mut source = Source::of(connection);
+            let mut source = StreamSource::of(connection);
             let is_file = matches!(uri.target, Target::File(_));
             let carried = async {
                 loop {
@@ -77,7 +77,7 @@ async fn pull_once(
                     }
                     // The file once more: its clock begins anew, as that of another source.
                     stream.next_source(id);
-                    source = Source::of(opener.open().await?);
+                    source = StreamSource::of(opener.open().await?);
                 }
             };
             let carried = tokio::select! {
@@ -122,7 +122,8 @@ pub(crate) async fn pull_on_demand(
             () = &mut ended => return,
             () = stop.told() => own.tell(),
             _ = look.tick() => {
-                let viewers = hub.find(name.as_str()).map_or(0, |it: Arc<LiveStream>| it.state().viewers);
+                let stream = hub.find(name.as_str());
+                let viewers = stream.map_or(0, |it: Arc<LiveStream>| it.state().viewers);
                 if viewers > 0 {
                     viewed = Instant::now();
                 } else if viewed.elapsed() > close_after {

@@ -19,16 +19,17 @@ use punctual_units::UtcTime;
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
 use crate::outlet::Outlet;
+use crate::wall;
 
 /// The recording of one stream, which may run or not.
 pub(crate) struct Recording {
     stream: Arc<LiveStream>,
     settings: RecordSettings,
-    run: Mutex<Option<Run>>,
+    run: Mutex<Option<RecordingRun>>,
 }
 
 /// A recording that was started.
-struct Run {
+struct RecordingRun {
     recorder: Arc<Recorder>,
     viewer: ViewerId,
     started_at: SystemTime,
@@ -44,7 +45,7 @@ impl Recording {
     /// Starts it, unless it runs.
     pub(crate) fn start(&self, hub: &Arc<Hub>) {
         let mut run = self.lock();
-        if run.as_ref().is_some_and(Run::is_running) {
+        if run.as_ref().is_some_and(RecordingRun::is_running) {
             return;
         }
         match self.begin(hub) {
@@ -56,7 +57,7 @@ impl Recording {
         }
     }
 
-    fn begin(&self, hub: &Arc<Hub>) -> Result<Run, String> {
+    fn begin(&self, hub: &Arc<Hub>) -> Result<RecordingRun, String> {
         let archive = archive(&self.settings)?;
         let most = |number: u64| (number > 0).then_some(number);
         let age = self.settings.delete_after;
@@ -85,8 +86,8 @@ impl Recording {
         let as_received = Viewer { user: None, start: Some(Start::Live), is_internal: true };
         let turn = self.stream.view(viewer, as_received, Box::new(outlet));
         hub.settle(&self.stream, turn.map_err(|error| error.to_string())?);
-        let (started_at, ended_at) = (SystemTime::now(), None);
-        Ok(Run { recorder, viewer, started_at, ended_at, segments })
+        let (started_at, ended_at) = (wall::now(), None);
+        Ok(RecordingRun { recorder, viewer, started_at, ended_at, segments })
     }
 
     /// Stops it.
@@ -96,7 +97,7 @@ impl Recording {
         {
             self.stream.unview(run.viewer);
             run.recorder.stop();
-            run.ended_at = Some(SystemTime::now());
+            run.ended_at = Some(wall::now());
         }
     }
 
@@ -129,12 +130,12 @@ impl Recording {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Run>> {
+    fn lock(&self) -> MutexGuard<'_, Option<RecordingRun>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Run {
+impl RecordingRun {
     fn is_running(&self) -> bool {
         self.ended_at.is_none() && !self.recorder.report().has_ended
     }
@@ -251,7 +252,7 @@ impl Outlet for RecorderOutlet {
         self.recorder.push(RecordedMessage {
             number,
             payload: message.payload.clone(),
-            time: SystemTime::now().into(),
+            time: wall::now().into(),
             arrived,
             discontinuity: message.is_break.then_some(Discontinuity::Source),
         });
@@ -265,7 +266,7 @@ impl Outlet for RecorderOutlet {
         !self.recorder.report().has_ended
     }
 
-    fn link(&self) -> Option<punctual_relay::Link> {
+    fn link(&self) -> Option<punctual_relay::ViewerLink> {
         None
     }
 }

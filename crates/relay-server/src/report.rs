@@ -1,6 +1,6 @@
 //! Streams and connections as the API reports them.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use punctual::{CipherMode, ConnectionInfo};
 use punctual_ends::SrtEnd;
@@ -12,9 +12,10 @@ use punctual_relay_http::report::{
     TrackReport, Traffic, ViewerCount,
 };
 
-use crate::connections::Connection;
+use crate::connections::ServedConnection;
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
+use crate::wall;
 
 /// The report of a stream.
 pub(crate) fn stream(
@@ -55,7 +56,7 @@ pub(crate) fn stream(
             (false, true) => StreamState::Waiting,
             (false, false) => StreamState::Offline,
         },
-        since: state.online_since.map(|since| wall(since).into()),
+        since: state.online_since.map(|since| wall::at(since).into()),
         source: source.map(|it| source_report(hub, it)),
         tracks,
         viewers: viewer_counts(&connections),
@@ -67,16 +68,11 @@ pub(crate) fn stream(
         source_switches: vec![Tally { reason: "publisher".to_owned(), count: state.switches }],
         forwards,
         recording,
-        counters_since: wall(stream.since()).into(),
+        counters_since: wall::at(stream.since()).into(),
     }
 }
 
-/// The wall clock at an instant of the relay's clock.
-pub(crate) fn wall(at: punctual::Instant) -> SystemTime {
-    SystemTime::now() - punctual::now().saturating_since(at)
-}
-
-fn source_report(hub: &Hub, it: &Connection) -> SourceReport {
+fn source_report(hub: &Hub, it: &ServedConnection) -> SourceReport {
     let kind = match (it.role, it.protocol) {
         (ConnectionRole::Pull, "file") => SourceKind::File,
         (ConnectionRole::Pull, _) => SourceKind::Pull,
@@ -91,7 +87,7 @@ fn source_report(hub: &Hub, it: &Connection) -> SourceReport {
     }
 }
 
-fn viewer_counts(connections: &[std::sync::Arc<Connection>]) -> Vec<ViewerCount> {
+fn viewer_counts(connections: &[std::sync::Arc<ServedConnection>]) -> Vec<ViewerCount> {
     let mut counts: Vec<ViewerCount> = Vec::new();
     for it in connections.iter().filter(|it| it.role == ConnectionRole::Viewer) {
         match counts.iter_mut().find(|count| count.protocol == it.protocol) {
@@ -103,7 +99,7 @@ fn viewer_counts(connections: &[std::sync::Arc<Connection>]) -> Vec<ViewerCount>
 }
 
 /// Adds the packets of a connection to those of its stream.
-fn add(traffic: &mut Traffic, connection: &Connection, is_inbound: bool) {
+fn add(traffic: &mut Traffic, connection: &ServedConnection, is_inbound: bool) {
     traffic.rate_bps += connection.rate().as_bits_per_sec();
     let Some((total, _)) = connection.statistics() else { return };
     let (latency, buffer) = if is_inbound {
@@ -191,13 +187,13 @@ fn health(machine: &Stream, now: punctual::Instant) -> StreamHealth {
         random_access_interval_ms: inspector.random_access_interval().map(millis),
         last_error_at: last.map(|at| {
             let at = punctual::Instant::from_nanos(u64::try_from(at.as_nanos()).unwrap_or(0));
-            (SystemTime::now() - now.saturating_since(at)).into()
+            (wall::now() - now.saturating_since(at)).into()
         }),
     }
 }
 
 /// The report of a connection.
-pub(crate) fn connection(hub: &Hub, it: &Connection) -> ConnectionReport {
+pub(crate) fn connection(hub: &Hub, it: &ServedConnection) -> ConnectionReport {
     let info = it.end.as_ref().and_then(info);
     let viewer =
         hub.find(&it.stream).and_then(|stream| stream.viewer(punctual_relay::ViewerId(it.id)));
@@ -231,7 +227,7 @@ fn info(end: &SrtEnd) -> Option<ConnectionInfo> {
     }
 }
 
-fn latency(it: &Connection, info: &ConnectionInfo) -> LatencyReport {
+fn latency(it: &ServedConnection, info: &ConnectionInfo) -> LatencyReport {
     let agreed = match it.role.is_inbound() {
         true => info.receive_latency,
         false => info.peer_latency,

@@ -7,7 +7,7 @@ use punctual_ends::{Connection, Failure, Reader, SrtEnd};
 use punctual_relay::{PublisherId, Viewer, ViewerId};
 use punctual_relay_http::report::{ConnectionRole, EventKind};
 
-use crate::calls::AdmittedCall;
+use crate::admitted_call::AdmittedCall;
 use crate::connections::NewConnection;
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
@@ -24,7 +24,7 @@ pub(crate) async fn serve_publisher(
     let id = PublisherId(known.id);
     match hub.publish(call.admitted.stream(), id, Some(&call.admitted), call.is_backup) {
         Ok(stream) => {
-            let mut source = Source::of(connection);
+            let mut source = StreamSource::of(connection);
             let lifetime = lifetime(call);
             tokio::select! {
                 () = carry(hub, &stream, id, &mut source) => {}
@@ -37,7 +37,7 @@ pub(crate) async fn serve_publisher(
         }
         Err(refused) => {
             known.end(refused.to_string());
-            Source::of(connection).close().await;
+            StreamSource::of(connection).close().await;
         }
     }
     hub.disconnected(&known);
@@ -48,7 +48,7 @@ pub(crate) async fn carry(
     hub: &Arc<Hub>,
     stream: &Arc<LiveStream>,
     id: PublisherId,
-    source: &mut Source,
+    source: &mut StreamSource,
 ) {
     let mut messages = Vec::new();
     while let Ok(true) = source.read(&mut messages).await {
@@ -60,14 +60,14 @@ pub(crate) async fn carry(
 }
 
 /// The source of a stream.
-pub(crate) enum Source {
+pub(crate) enum StreamSource {
     /// A live connection of SRT, whose messages come with their due times.
     Socket { socket: Socket, received: Vec<Message>, connection: Connection },
     /// Another end.
     End(Connection),
 }
 
-impl Source {
+impl StreamSource {
     pub(crate) fn of(connection: Connection) -> Self {
         match &connection.socket {
             Some(SrtEnd::Socket(socket)) if is_live(socket) => {
@@ -132,7 +132,7 @@ pub(crate) async fn serve_viewer(
     let id = ViewerId(known.id);
     let Some(stream) = hub.wanted(call.admitted.stream()).await else {
         known.end("the stream has just ended");
-        Source::of(connection).close().await;
+        StreamSource::of(connection).close().await;
         return hub.disconnected(&known);
     };
     let user = call.admitted.user().map(str::to_owned);

@@ -1,10 +1,10 @@
 //! The machine of a relay: streams, their publishers and viewers, and what each viewer gets next.
 //!
-//! The machine has no socket, no clock and no thread: the caller passes in messages and the time, and
-//! takes out messages and events. One [`Stream`] is one name: at most one publisher is active, its
-//! messages are held once, its transport stream is read once, and each viewer is a place in it.
-//! [`Refusals`] keeps the latest callers that were refused, [`Places`] counts what each user and each
-//! address has.
+//! The machine has no socket, no clock and no thread: the caller passes in messages and the time,
+//! and takes out messages and events. One [`Stream`] is one name: at most one publisher is active,
+//! its messages are held once, its transport stream is read once, and each viewer is a place in it.
+//! [`Refusals`] keeps the latest callers that were refused, [`Places`] counts what each user and
+//! each address has.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -29,6 +29,8 @@
 //! # Ok::<(), punctual_relay::NotAdmitted>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod admission;
 mod places;
 mod refusals;
@@ -37,9 +39,9 @@ mod stream;
 
 pub use admission::NotAdmitted;
 pub use places::{Place, Places};
-pub use refusals::{Refusal, Refusals};
+pub use refusals::{Refusals, RefusedCall};
 pub use rules::{SecondPublisher, SlowViewer, Start, StreamRules};
 pub use stream::{
-    Link, Message, Publisher, PublisherId, Seat, Stream, StreamEvent, StreamState, Viewer,
-    ViewerId, ViewerPhase, ViewerState,
+    Message, Publisher, PublisherId, Seat, Stream, StreamEvent, StreamState, Viewer, ViewerId,
+    ViewerLink, ViewerPhase, ViewerState,
 };

@@ -7,7 +7,7 @@ use punctual_units::Instant;
 
 /// A caller that was refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Refusal {
+pub struct RefusedCall {
     /// The time of the refusal.
     pub at: Instant,
     /// The caller's address.
@@ -25,13 +25,13 @@ pub struct Refusal {
 /// The latest refusals, and the number of refusals for each reason.
 #[derive(Clone, Debug, Default)]
 pub struct Refusals {
-    latest: VecDeque<Refusal>,
+    latest: VecDeque<RefusedCall>,
     by_reason: BTreeMap<&'static str, u64>,
 }
 
 impl Refusals {
     /// Notes a refusal. Of many, the latest are kept.
-    pub fn note(&mut self, mut refusal: Refusal) {
+    pub fn note(&mut self, mut refusal: RefusedCall) {
         *self.by_reason.entry(refusal.reason).or_default() += 1;
         if let Some((end, _)) = refusal.stream_id.char_indices().nth(LONGEST_STREAM_ID) {
             refusal.stream_id.truncate(end);
@@ -43,7 +43,7 @@ impl Refusals {
     }
 
     /// The latest refusals, the newest first.
-    pub fn latest(&self) -> impl ExactSizeIterator<Item = &Refusal> {
+    pub fn latest(&self) -> impl ExactSizeIterator<Item = &RefusedCall> {
         self.latest.iter().rev()
     }
 
@@ -63,9 +63,16 @@ const LONGEST_STREAM_ID: usize = 512;
 mod tests {
     use super::*;
 
-    fn refusal(stream_id: String, reason: &'static str) -> Refusal {
+    fn refusal(stream_id: String, reason: &'static str) -> RefusedCall {
         let peer = ([192, 0, 2, 1], 40_000).into();
-        Refusal { at: Instant::ORIGIN, peer, stream_id, reason, code: 1404, text: String::new() }
+        RefusedCall {
+            at: Instant::ORIGIN,
+            peer,
+            stream_id,
+            reason,
+            code: 1404,
+            text: String::new(),
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use super::{AudioConfig, Found, aac};
+use super::{AudioConfig, FoundFrame, aac};
 use crate::bits::BitReader;
 
 /// Reads AAC in LATM with LOAS as transport streams carry it (ISO/IEC 14496-3 section 1.7): one
@@ -19,23 +19,23 @@ struct Mux {
 
 impl Reader {
     /// A frame at the begin of `bytes`.
-    pub(super) fn find(&mut self, bytes: &[u8]) -> Found {
+    pub(super) fn find(&mut self, bytes: &[u8]) -> FoundFrame {
         let Some(&[first, b, c]) = bytes.first_chunk() else {
             let starts_like_one =
                 bytes[0] == 0x56 && bytes.get(1).is_none_or(|byte| byte & 0xE0 == 0xE0);
-            return if starts_like_one { Found::Part } else { Found::Unknown };
+            return if starts_like_one { FoundFrame::Part } else { FoundFrame::Unknown };
         };
         if first != 0x56 || b & 0xE0 != 0xE0 {
-            return Found::Unknown;
+            return FoundFrame::Unknown;
         }
         let length = 3 + (usize::from(b & 0x1F) << 8 | usize::from(c));
-        let Some(element) = bytes.get(3..length) else { return Found::Part };
+        let Some(element) = bytes.get(3..length) else { return FoundFrame::Part };
         if bytes.get(length..length + 2).is_some_and(|next| next[0] != 0x56 || next[1] < 0xE0) {
-            return Found::Unknown;
+            return FoundFrame::Unknown;
         }
-        let Some((data, samples)) = self.read_element(element) else { return Found::Unknown };
+        let Some((data, samples)) = self.read_element(element) else { return FoundFrame::Unknown };
         let config = self.config.as_ref().map(|mux| mux.config.clone());
-        Found::Frame { length, data, samples, config }
+        FoundFrame::Frame { length, data, samples, config }
     }
 
     /// AudioMuxElement (table 1.44).

@@ -32,7 +32,7 @@ pub(crate) struct AudioConfig {
 
 /// A frame as a sample of MP4.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct SoundFrame {
     pub(crate) data: Vec<u8>,
     /// How long the frame plays, in samples of each channel.
     pub(crate) samples: u32,
@@ -60,7 +60,7 @@ enum Format {
 
 /// The finding at the begin of some bytes.
 #[expect(clippy::large_enum_variant, reason = "it lives until the frame is taken")]
-enum Found {
+enum FoundFrame {
     /// A frame in the first `length` bytes; the configuration if it may have changed.
     Frame { length: usize, data: Vec<u8>, samples: u32, config: Option<AudioConfig> },
     /// A frame that is not whole yet, or the begin of one.
@@ -92,16 +92,16 @@ impl AudioReader {
 
     /// The frames that the payload of the next PES packet completes. Bytes that are no frame are
     /// skipped. Frames of another configuration than the first of them are left for the next call.
-    pub(crate) fn read(&mut self, payload: &[u8]) -> Vec<Frame> {
+    pub(crate) fn read(&mut self, payload: &[u8]) -> Vec<SoundFrame> {
         let mut at = 0;
         let begin = self.rest.len();
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.extend_from_slice(payload);
-        let mut frames: Vec<Frame> = Vec::new();
+        let mut frames: Vec<SoundFrame> = Vec::new();
         let mut has_timed = false;
         while at < bytes.len() {
             match self.format.find(&bytes[at..]) {
-                Found::Frame { length, data, samples, config } => {
+                FoundFrame::Frame { length, data, samples, config } => {
                     let is_timed = at >= begin && !has_timed;
                     has_timed |= is_timed;
                     if config.is_some() && config != self.config {
@@ -109,12 +109,12 @@ impl AudioReader {
                         self.config = config;
                     }
                     if self.config.is_some() {
-                        frames.push(Frame { data, samples, is_timed });
+                        frames.push(SoundFrame { data, samples, is_timed });
                     }
                     at += length.max(1);
                 }
-                Found::Part if bytes.len() - at <= LONGEST_FRAME => break,
-                Found::Part | Found::Unknown => at += 1,
+                FoundFrame::Part if bytes.len() - at <= LONGEST_FRAME => break,
+                FoundFrame::Part | FoundFrame::Unknown => at += 1,
             }
         }
         bytes.drain(..at.min(bytes.len()));
@@ -124,7 +124,7 @@ impl AudioReader {
 }
 
 impl Format {
-    fn find(&mut self, bytes: &[u8]) -> Found {
+    fn find(&mut self, bytes: &[u8]) -> FoundFrame {
         match self {
             Self::Adts => adts::find(bytes),
             Self::Latm(reader) => reader.find(bytes),

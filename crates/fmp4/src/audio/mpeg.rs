@@ -1,20 +1,20 @@
-use super::{AudioConfig, Found, aac};
+use super::{AudioConfig, FoundFrame, aac};
 
 /// A frame of MPEG audio of layer 1 to 3 (ISO/IEC 11172-3 section 2.4.1.3, 13818-3) at the begin of
 /// `bytes`.
-pub(super) fn find(bytes: &[u8]) -> Found {
+pub(super) fn find(bytes: &[u8]) -> FoundFrame {
     let Some(&[first, b, c, d]) = bytes.first_chunk::<4>() else {
         let starts_like_one =
             bytes[0] == 0xFF && bytes.get(1).is_none_or(|byte| byte & 0xE0 == 0xE0);
-        return if starts_like_one { Found::Part } else { Found::Unknown };
+        return if starts_like_one { FoundFrame::Part } else { FoundFrame::Unknown };
     };
-    let Some(header) = Header::read(first, b, c, d) else { return Found::Unknown };
-    let Some(frame) = bytes.get(..header.length) else { return Found::Part };
+    let Some(header) = Header::read(first, b, c, d) else { return FoundFrame::Unknown };
+    let Some(frame) = bytes.get(..header.length) else { return FoundFrame::Part };
     let next = bytes.get(header.length..header.length + 2);
     if next.is_some_and(|next| next[0] != 0xFF || next[1] & 0xFE != b & 0xFE) {
-        return Found::Unknown;
+        return FoundFrame::Unknown;
     }
-    Found::Frame {
+    FoundFrame::Frame {
         length: header.length,
         data: frame.to_vec(),
         samples: header.samples,

@@ -1,21 +1,21 @@
 use mp4_atom::{Dops, Opus, OpusChannelMapping};
 
-use super::{AudioConfig, Found, audio};
+use super::{AudioConfig, FoundFrame, audio};
 
 /// An access unit of Opus with its control header at the begin of `bytes` (ETSI TS 103 491 annex A
 /// has the same form as FFmpeg and GStreamer).
 ///
 /// Packets of mono and of stereo may alternate; a decoder with two channels plays both.
-pub(super) fn find(bytes: &[u8]) -> Found {
+pub(super) fn find(bytes: &[u8]) -> FoundFrame {
     let Some((&[first, flags], mut rest)) = bytes.split_first_chunk() else {
-        return Found::Unknown;
+        return FoundFrame::Unknown;
     };
     if first != 0x7F || flags & 0xE0 != 0xE0 {
-        return Found::Unknown;
+        return FoundFrame::Unknown;
     }
     let mut size = 0;
     loop {
-        let Some((&byte, after)) = rest.split_first() else { return Found::Unknown };
+        let Some((&byte, after)) = rest.split_first() else { return FoundFrame::Unknown };
         (size, rest) = (size + usize::from(byte), after);
         if byte != 255 {
             break;
@@ -30,9 +30,9 @@ pub(super) fn find(bytes: &[u8]) -> Found {
         let extension = rest.first().map_or(0, |&length| 1 + usize::from(length));
         rest = rest.get(extension..).unwrap_or_default();
     }
-    let Some(data) = rest.get(..size) else { return Found::Unknown };
-    let Some(samples) = duration(data) else { return Found::Unknown };
-    Found::Frame {
+    let Some(data) = rest.get(..size) else { return FoundFrame::Unknown };
+    let Some(samples) = duration(data) else { return FoundFrame::Unknown };
+    FoundFrame::Frame {
         length: bytes.len() - rest.len() + size,
         data: data.to_vec(),
         samples,
@@ -85,7 +85,7 @@ mod tests {
         let mut unit = vec![0x7F, 0xF0, 255, 45, 0x01, 0x38, 0xFC];
         unit.extend([9; 299]);
         unit.extend([0x7F, 0xE0]);
-        let Found::Frame { length, data, samples, config } = find(&unit) else { panic!() };
+        let FoundFrame::Frame { length, data, samples, config } = find(&unit) else { panic!() };
         assert_eq!((length, data.len(), samples), (306, 300, 960));
         assert_eq!(config.unwrap().channels, 2);
     }

@@ -31,7 +31,7 @@ use crate::{NULL_PID, PACKET_LEN, Packet, RandomAccess};
 pub struct Cut {
     state: State,
     /// In the order of their numbers.
-    pids: Vec<Pid>,
+    pids: Vec<CutPid>,
     /// The number of PIDs whose unit is not finished.
     finishing: usize,
     leading: Option<LeadingPictures>,
@@ -48,9 +48,9 @@ enum State {
 
 /// The PID of a stream as the receiver knows it.
 #[derive(Clone, Debug)]
-struct Pid {
+struct CutPid {
     pid: u16,
-    gate: Gate,
+    gate: PidGate,
     /// The counter that it saw last.
     counter: Option<u8>,
     /// Whether packets were left out since then.
@@ -62,7 +62,7 @@ struct Pid {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Gate {
+enum PidGate {
     Open,
     /// Opens with the next unit.
     Waiting,
@@ -74,10 +74,10 @@ enum Gate {
 /// The packets that take the place of one.
 struct Passed {
     before: Option<[u8; PACKET_LEN]>,
-    packet: Change,
+    packet: CutChange,
 }
 
-enum Change {
+enum CutChange {
     Same,
     Gone,
     Other([u8; PACKET_LEN]),
@@ -92,10 +92,10 @@ impl Cut {
         self.state = State::Leaving;
         self.leading = None;
         for it in &mut self.pids {
-            let is_open = it.gate == Gate::Open && it.unit.has_begun();
-            it.gate = if is_open { Gate::Finishing } else { Gate::Closed };
+            let is_open = it.gate == PidGate::Open && it.unit.has_begun();
+            it.gate = if is_open { PidGate::Finishing } else { PidGate::Closed };
         }
-        self.finishing = self.pids.iter().filter(|it| it.gate == Gate::Finishing).count();
+        self.finishing = self.pids.iter().filter(|it| it.gate == PidGate::Finishing).count();
     }
 
     /// Whether nothing passes any more: before the first entry, and after the last unit has been
@@ -111,7 +111,7 @@ impl Cut {
         self.state = State::In;
         self.leading = access.pts.map(|pts| LeadingPictures::new(access.pid, pts));
         for it in &mut self.pids {
-            it.gate = Gate::Waiting;
+            it.gate = PidGate::Waiting;
             it.may_break = true;
             it.clock_breaks = it.has_clock;
             it.unit = Unit::default();
@@ -125,7 +125,7 @@ impl Cut {
         }
         // The stream may go on within a section of these PIDs.
         for it in &mut self.pids {
-            it.gate = Gate::Waiting;
+            it.gate = PidGate::Waiting;
             it.may_break = true;
         }
         sent.into()
@@ -142,7 +142,7 @@ impl Cut {
         for (at, bytes) in packets.iter().enumerate() {
             let passed = match Packet::new(bytes) {
                 Ok(packet) => self.take(packet),
-                Err(_) => Passed { before: None, packet: Change::Gone },
+                Err(_) => Passed { before: None, packet: CutChange::Gone },
             };
             if sent.is_none() && !passed.is_same() {
                 sent = Some(message[..at * PACKET_LEN].to_vec());
@@ -163,7 +163,7 @@ impl Cut {
             Ok(place) => place,
             Err(_) if self.state != State::In => return Passed::unless(true),
             Err(place) => {
-                self.pids.insert(place, Pid::new(pid));
+                self.pids.insert(place, CutPid::new(pid));
                 place
             }
         };
@@ -172,36 +172,36 @@ impl Cut {
         let is_leading =
             is_start && self.leading.as_mut().is_some_and(|leading| leading.has(packet));
         match it.gate {
-            Gate::Closed => return Passed::unless(true),
-            Gate::Finishing if is_start => {
-                it.gate = Gate::Closed;
+            PidGate::Closed => return Passed::unless(true),
+            PidGate::Finishing if is_start => {
+                it.gate = PidGate::Closed;
                 self.finishing -= 1;
                 return Passed::unless(true);
             }
-            Gate::Open | Gate::Waiting if is_leading => {
-                it.gate = Gate::Waiting;
+            PidGate::Open | PidGate::Waiting if is_leading => {
+                it.gate = PidGate::Waiting;
                 it.may_break = true;
                 return it.pass_clock(packet);
             }
-            Gate::Waiting if packet.has_payload() && !is_start => return it.pass_clock(packet),
-            Gate::Waiting if is_start => it.gate = Gate::Open,
-            Gate::Waiting | Gate::Open | Gate::Finishing => {}
+            PidGate::Waiting if packet.has_payload() && !is_start => return it.pass_clock(packet),
+            PidGate::Waiting if is_start => it.gate = PidGate::Open,
+            PidGate::Waiting | PidGate::Open | PidGate::Finishing => {}
         }
         let before = it.announce(packet);
         let packet = it.follow(packet, &mut self.versions);
-        if it.gate == Gate::Finishing && !it.unit.has_begun() {
-            it.gate = Gate::Closed;
+        if it.gate == PidGate::Finishing && !it.unit.has_begun() {
+            it.gate = PidGate::Closed;
             self.finishing -= 1;
         }
         Passed { before, packet }
     }
 }
 
-impl Pid {
+impl CutPid {
     fn new(pid: u16) -> Self {
         Self {
             pid,
-            gate: Gate::Waiting,
+            gate: PidGate::Waiting,
             counter: None,
             may_break: true,
             has_clock: false,
@@ -218,7 +218,7 @@ impl Pid {
         let before = if packet.has_payload() { counter.wrapping_sub(1) & 0x0F } else { counter };
         let clock_breaks = self.clock_breaks && clock.is_some();
         let is_needed = self.counter_breaks(before) || clock_breaks;
-        self.may_break = self.gate == Gate::Waiting;
+        self.may_break = self.gate == PidGate::Waiting;
         self.has_clock |= clock.is_some();
         self.clock_breaks &= clock.is_none();
         if !is_needed || packet.is_discontinuity() {
@@ -229,17 +229,17 @@ impl Pid {
     }
 
     /// Follows the receiver's view over a packet that passes, and changes the versions of tables.
-    fn follow(&mut self, packet: Packet<'_>, versions: &mut Versions) -> Change {
+    fn follow(&mut self, packet: Packet<'_>, versions: &mut Versions) -> CutChange {
         let counter = packet.continuity_counter();
         let is_copy = self.counter.replace(counter) == Some(counter);
         if !packet.has_payload() {
-            return Change::Same;
+            return CutChange::Same;
         }
         if is_copy {
             // A copy would need the same change; a receiver does not need it.
-            return if versions.change(self.pid) { Change::Gone } else { Change::Same };
+            return if versions.change(self.pid) { CutChange::Gone } else { CutChange::Same };
         }
-        self.unit.take(packet, versions).map_or(Change::Same, Change::Other)
+        self.unit.take(packet, versions).map_or(CutChange::Same, CutChange::Other)
     }
 
     /// Passes on the clock of a packet whose payload does not pass.
@@ -252,7 +252,7 @@ impl Pid {
         self.counter = Some(counter);
         (self.has_clock, self.clock_breaks) = (true, false);
         let carrier = carrier(self.pid, counter, pcr_field(packet), breaks);
-        Passed { before: None, packet: Change::Other(carrier) }
+        Passed { before: None, packet: CutChange::Other(carrier) }
     }
 
     /// Whether a receiver would miss packets before one that expects the counter `before`.
@@ -263,11 +263,11 @@ impl Pid {
 
 impl Passed {
     fn unless(is_gone: bool) -> Self {
-        Self { before: None, packet: if is_gone { Change::Gone } else { Change::Same } }
+        Self { before: None, packet: if is_gone { CutChange::Gone } else { CutChange::Same } }
     }
 
     fn is_same(&self) -> bool {
-        self.before.is_none() && matches!(self.packet, Change::Same)
+        self.before.is_none() && matches!(self.packet, CutChange::Same)
     }
 
     fn append(&self, original: &[u8; PACKET_LEN], sent: &mut Vec<u8>) {
@@ -275,9 +275,9 @@ impl Passed {
             sent.extend_from_slice(before);
         }
         match &self.packet {
-            Change::Same => sent.extend_from_slice(original),
-            Change::Gone => {}
-            Change::Other(other) => sent.extend_from_slice(other),
+            CutChange::Same => sent.extend_from_slice(original),
+            CutChange::Gone => {}
+            CutChange::Other(other) => sent.extend_from_slice(other),
         }
     }
 }

@@ -6,7 +6,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use crate::kept_streams::Row;
+use crate::kept_streams::KeptRow;
 use crate::report::{
     DurationCounts, RecordingState, ServerReport, SourceReport, StreamHealth, Tally, Traffic,
 };
@@ -16,7 +16,7 @@ use crate::report::{
 pub(super) struct Scrape {
     pub(super) server: ServerReport,
     pub(super) is_ready: bool,
-    pub(super) streams: Vec<Row>,
+    pub(super) streams: Vec<KeptRow>,
 }
 
 /// The labels of a series.
@@ -105,7 +105,7 @@ impl Scrape {
     }
 
     fn put_traffic(&self, metrics: &mut Metrics<'_>) -> fmt::Result {
-        let counts = |count: fn(&Row) -> u64| -> Counts<'_> {
+        let counts = |count: fn(&KeptRow) -> u64| -> Counts<'_> {
             self.rows().map(|row| (of(row), count(row))).collect()
         };
         metrics.counter(
@@ -186,7 +186,7 @@ impl Scrape {
         metrics.gauge("recording_free_bytes", "Bytes free where it is written", free.collect())
     }
 
-    fn rows(&self) -> impl Iterator<Item = &Row> {
+    fn rows(&self) -> impl Iterator<Item = &KeptRow> {
         self.streams.iter()
     }
 
@@ -208,7 +208,7 @@ impl Scrape {
         })
     }
 
-    fn tallies<'a>(&'a self, tallies: fn(&'a Row) -> &'a Vec<Tally>) -> Counts<'a> {
+    fn tallies<'a>(&'a self, tallies: fn(&'a KeptRow) -> &'a Vec<Tally>) -> Counts<'a> {
         let series = self.rows().flat_map(|row| {
             tallies(row).iter().map(|it| (with(of(row), "reason", &it.reason), it.count))
         });
@@ -247,7 +247,7 @@ const OTHER_ERRORS: [(&str, CountOf<StreamHealth>); 10] = [
     ("pts", |it| it.pts_errors),
 ];
 
-fn of(row: &Row) -> Labels<'_> {
+fn of(row: &KeptRow) -> Labels<'_> {
     vec![("stream", row.report().name.as_str())]
 }
 

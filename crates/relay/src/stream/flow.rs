@@ -7,7 +7,7 @@ use punctual_units::{Bitrate, Instant};
 
 /// What the connection of a viewer tells of its link.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Link {
+pub struct ViewerLink {
     /// Bytes that were sent, or wait to be sent, and that the viewer has not acknowledged.
     pub unacknowledged: u64,
     /// The age of the oldest of them.
@@ -26,9 +26,9 @@ pub struct Link {
 /// the link has carried lately in half the latency and the least round trip. A queue then stays
 /// below half the latency, so that packets that are sent do come in time.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
-    link: Link,
-    least: LeastRoundTrip,
+pub(super) struct ViewerFlow {
+    link: ViewerLink,
+    least: LinkRoundTrip,
     /// Bytes that were handed over since the start.
     handed: u64,
     /// When, and how many bytes were acknowledged by then: the looks of the last second.
@@ -37,9 +37,9 @@ pub(super) struct Flow {
     limit: Option<u64>,
 }
 
-impl Flow {
+impl ViewerFlow {
     /// Notes a look at the link.
-    pub(super) fn observe(&mut self, now: Instant, link: Link) {
+    pub(super) fn observe(&mut self, now: Instant, link: ViewerLink) {
         let least = self.least.observe(now, link, self.limit.is_some());
         let acknowledged = self.handed.saturating_sub(link.unacknowledged);
         self.looks.push_back((now, acknowledged));
@@ -93,17 +93,18 @@ impl Flow {
 
 /// The round trip without the queue.
 #[derive(Debug, Default)]
-struct LeastRoundTrip {
+struct LinkRoundTrip {
     since: Instant,
     current: Option<Duration>,
     before: Option<Duration>,
 }
 
-impl LeastRoundTrip {
-    /// Takes a measured round trip. While nothing is on its way there is no queue, so that the round
-    /// trip is the least. Otherwise the least of the last 5 to 10 s counts, so that a longer path is
-    /// noticed; but not while the link `is_full`, because the queue then never becomes empty.
-    fn observe(&mut self, now: Instant, link: Link, is_full: bool) -> Duration {
+impl LinkRoundTrip {
+    /// Takes a measured round trip. While nothing is on its way there is no queue, so that the
+    /// round trip is the least. Otherwise the least of the last 5 to 10 s counts, so that a longer
+    /// path is noticed; but not while the link `is_full`, because the queue then never becomes
+    /// empty.
+    fn observe(&mut self, now: Instant, link: ViewerLink, is_full: bool) -> Duration {
         if link.unacknowledged == 0 {
             *self = Self { since: now, ..Self::default() };
         } else if !is_full && now.saturating_since(self.since) > LEAST_SPAN {
@@ -147,11 +148,12 @@ mod tests {
     /// A link of this rate, in bytes a second, without losses and with a round trip of 20 ms, and a
     /// stream of 625,000 bytes a second to a viewer with 120 ms of latency, in steps of 10 ms.
     /// Returns the flow, and the longest wait in the link's queue in the last half.
-    fn run(rate: f64, seconds: u64) -> (Flow, f64) {
-        let (mut flow, mut queue, mut backlog, mut longest) = (Flow::default(), 0.0, 0.0, 0.0_f64);
+    fn run(rate: f64, seconds: u64) -> (ViewerFlow, f64) {
+        let (mut flow, mut queue, mut backlog, mut longest) =
+            (ViewerFlow::default(), 0.0, 0.0, 0.0_f64);
         let steps = seconds * 100;
         let round_trip = Duration::from_millis(20);
-        flow.observe(Instant::ORIGIN, Link { round_trip, ..Link::default() });
+        flow.observe(Instant::ORIGIN, ViewerLink { round_trip, ..ViewerLink::default() });
         for step in 0..steps {
             let now = Instant::from_millis(step * 10);
             backlog += 6_250.0;
@@ -164,7 +166,7 @@ mod tests {
             backlog = f64::min(backlog, 625_000.0);
             queue = f64::max(queue - rate / 100.0, 0.0);
             let wait = queue / rate;
-            let link = Link {
+            let link = ViewerLink {
                 unacknowledged: bytes_of(queue),
                 oldest: Duration::from_secs_f64(wait),
                 round_trip: Duration::from_secs_f64(0.02 + wait),

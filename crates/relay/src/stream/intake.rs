@@ -7,7 +7,7 @@ use bytes::Bytes;
 use punctual_mpegts::{Aligner, Inspector, PACKET_LEN, Packet, RandomAccess};
 use punctual_units::Instant;
 
-use crate::stream::ring::{EntryPoint, Held, Message, Ring};
+use crate::stream::ring::{EntryPoint, HeldMessage, Message, Ring};
 
 /// Brings the messages of one source after the other into the ring.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Intake {
                 self.read(ring, now, &payload);
             }
             let message = Message { payload, origin, is_break: false };
-            ring.push(Held { message, arrival: now, source: self.source });
+            ring.push(HeldMessage { message, arrival: now, source: self.source });
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-pub use flow::Link;
+pub use flow::ViewerLink;
 use punctual_mpegts::Inspector;
 use punctual_units::Instant;
 pub use ring::Message;
@@ -21,7 +21,7 @@ pub use viewer::{Viewer, ViewerId, ViewerPhase};
 use crate::stream::intake::Intake;
 use crate::stream::ring::Ring;
 use crate::stream::seats::Seats;
-use crate::stream::viewer::Place;
+use crate::stream::viewer::ViewerPlace;
 use crate::{NotAdmitted, SlowViewer, StreamRules};
 
 /// One stream: its publishers, its latest messages and its viewers.
@@ -37,14 +37,26 @@ pub struct Stream {
     online_since: Option<Instant>,
     intake: Intake,
     ring: Ring,
-    viewers: BTreeMap<ViewerId, Place>,
+    viewers: BTreeMap<ViewerId, ViewerPlace>,
     events: VecDeque<StreamEvent>,
-    received_bytes: u64,
-    received_messages: u64,
-    sent_bytes: u64,
-    sent_messages: u64,
+    received: MessageCount,
+    sent: MessageCount,
     skips: u64,
     switches: u64,
+}
+
+/// Messages, and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct MessageCount {
+    messages: u64,
+    bytes: u64,
+}
+
+impl MessageCount {
+    fn add(&mut self, payload: &Bytes) {
+        self.messages += 1;
+        self.bytes += payload.len() as u64;
+    }
 }
 
 /// What happened in a stream.
@@ -151,10 +163,8 @@ impl Stream {
             ring: Ring::default(),
             viewers: BTreeMap::new(),
             events: VecDeque::new(),
-            received_bytes: 0,
-            received_messages: 0,
-            sent_bytes: 0,
-            sent_messages: 0,
+            received: MessageCount::default(),
+            sent: MessageCount::default(),
             skips: 0,
             switches: 0,
         }
@@ -229,8 +239,7 @@ impl Stream {
 
     /// Counts the totals of the state from zero again.
     pub fn reset_counters(&mut self) {
-        (self.received_bytes, self.received_messages) = (0, 0);
-        (self.sent_bytes, self.sent_messages) = (0, 0);
+        (self.received, self.sent) = Default::default();
         (self.skips, self.switches) = (0, 0);
     }
 
@@ -240,8 +249,7 @@ impl Stream {
         if !self.seats.hear(now, id) {
             return;
         }
-        self.received_bytes += payload.len() as u64;
-        self.received_messages += 1;
+        self.received.add(&payload);
         self.intake.push(&mut self.ring, now, origin, payload);
         if self.intake.is_transport_stream() == Some(false) {
             for place in self.viewers.values_mut() {
@@ -272,13 +280,13 @@ impl Stream {
         if self.is_over {
             return Err(NotAdmitted::Ended);
         }
-        let counted = || self.viewers.values().filter(|place| !place.viewer.is_internal);
+        let counted = || self.viewers.values().filter(|place| !place.viewer().is_internal);
         let is_full = |count: usize, most: Option<usize>| most.is_some_and(|most| count >= most);
         if !viewer.is_internal {
             if is_full(counted().count(), self.rules.max_viewers) {
                 return Err(NotAdmitted::TooManyViewers);
             }
-            let of_user = counted().filter(|place| place.viewer.user == viewer.user).count();
+            let of_user = counted().filter(|place| place.viewer().user == viewer.user).count();
             if viewer.user.is_some() && is_full(of_user, self.rules.max_viewers_per_user) {
                 return Err(NotAdmitted::TooManyOfUser);
             }
@@ -294,7 +302,7 @@ impl Stream {
     /// after [`StreamEvent::Ended`].
     pub fn view(&mut self, id: ViewerId, viewer: Viewer) -> Result<(), NotAdmitted> {
         self.admits_viewer(&viewer)?;
-        let mut place = Place::new(viewer, &self.ring, self.intake.source(), &self.rules);
+        let mut place = ViewerPlace::new(viewer, &self.ring, self.intake.source(), &self.rules);
         if self.intake.is_transport_stream() == Some(false) {
             place.start_at_once(&self.ring);
         }
@@ -308,7 +316,7 @@ impl Stream {
     }
 
     /// Notes what a viewer's connection tells of its link.
-    pub fn observe(&mut self, now: Instant, id: ViewerId, link: Link) {
+    pub fn observe(&mut self, now: Instant, id: ViewerId, link: ViewerLink) {
         if let Some(place) = self.viewers.get_mut(&id) {
             place.observe(now, link, &self.ring);
         }
@@ -319,19 +327,20 @@ impl Stream {
     /// disconnected.
     pub fn feed(&mut self, now: Instant, id: ViewerId, mut take: impl FnMut(&Message) -> bool) {
         let Some(place) = self.viewers.get_mut(&id) else { return };
-        let (sent_bytes, sent_messages) = (&mut self.sent_bytes, &mut self.sent_messages);
+        let sent = &mut self.sent;
         let mut count = |message: &Message| {
             let is_taken = take(message);
             if is_taken {
-                *sent_bytes += message.payload.len() as u64;
-                *sent_messages += 1;
+                sent.add(&message.payload);
             }
             is_taken
         };
         place.feed(now, &self.ring, &mut count);
         let lag = place.lag(now, &self.ring);
         let is_slow = lag > self.rules.viewer_buffer && place.phase() == ViewerPhase::Playing;
-        if is_slow && self.rules.slow_viewer == SlowViewer::Disconnect && !place.viewer.is_internal
+        if is_slow
+            && self.rules.slow_viewer == SlowViewer::Disconnect
+            && !place.viewer().is_internal
         {
             self.skips += 1;
             self.events.push_back(StreamEvent::TooSlow { viewer: id, lag });
@@ -342,7 +351,7 @@ impl Stream {
             place.skip(&self.ring);
             place.feed(now, &self.ring, count);
         }
-        if std::mem::take(&mut place.has_skipped) {
+        if place.take_skip() {
             self.skips += 1;
             self.events.push_back(StreamEvent::Skipped { viewer: id, lag });
         }
@@ -357,7 +366,7 @@ impl Stream {
     pub fn viewer(&self, now: Instant, id: ViewerId) -> Option<ViewerState> {
         let place = self.viewers.get(&id)?;
         Some(ViewerState {
-            viewer: place.viewer.clone(),
+            viewer: place.viewer().clone(),
             phase: place.phase(),
             lag: place.lag(now, &self.ring),
             skips: place.skips(),
@@ -375,12 +384,12 @@ impl Stream {
             online_since: self.online_since,
             publisher: self.seats.active(),
             standby: self.seats.standby().collect(),
-            viewers: self.viewers.values().filter(|place| !place.viewer.is_internal).count(),
+            viewers: self.viewers.values().filter(|place| !place.viewer().is_internal).count(),
             is_transport_stream: self.intake.is_transport_stream(),
-            received_bytes: self.received_bytes,
-            received_messages: self.received_messages,
-            sent_bytes: self.sent_bytes,
-            sent_messages: self.sent_messages,
+            received_bytes: self.received.bytes,
+            received_messages: self.received.messages,
+            sent_bytes: self.sent.bytes,
+            sent_messages: self.sent.messages,
             held_bytes: self.ring.bytes(),
             skips: self.skips,
             switches: self.switches,
@@ -434,8 +443,8 @@ impl Stream {
 /// A publisher that has sent no message for this long counts as absent in the state.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// A publisher that has sent no message for this long is to be disconnected, whatever its keepalives
-/// say.
+/// A publisher that has sent no message for this long is to be disconnected, whatever its
+/// keepalives say.
 const STALL: Duration = Duration::from_secs(10);
 
 /// Messages stay this much longer than a viewer may be behind, so that a viewer that skips can

@@ -22,7 +22,7 @@ pub struct Message {
 
 /// A message in the ring.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldMessage {
     pub(super) message: Message,
     /// When it came in. Its origin time may be much older: a relay that stalled gets its messages
     /// late.
@@ -47,7 +47,7 @@ pub(super) struct EntryPoint {
 /// The latest messages, by running numbers.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    messages: VecDeque<Held>,
+    messages: VecDeque<HeldMessage>,
     /// The number of the first one.
     first: u64,
     bytes: usize,
@@ -55,7 +55,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub(super) fn push(&mut self, held: Held) {
+    pub(super) fn push(&mut self, held: HeldMessage) {
         self.bytes += held.message.payload.len();
         self.messages.push_back(held);
     }
@@ -93,7 +93,7 @@ impl Ring {
         }
     }
 
-    pub(super) fn get(&self, number: u64) -> Option<&Held> {
+    pub(super) fn get(&self, number: u64) -> Option<&HeldMessage> {
         let place = number.checked_sub(self.first)?;
         self.messages.get(usize::try_from(place).ok()?)
     }
@@ -140,8 +140,8 @@ impl Ring {
 /// The longest group of pictures that is kept whole for viewers that start at its beginning.
 const LONGEST_GOP: Duration = Duration::from_secs(12);
 
-/// The most places to start that are kept: 10 s of a stream in which each of 25 pictures a second is
-/// one.
+/// The most places to start that are kept: 10 s of a stream in which each of 25 pictures a second
+/// is one.
 const MOST_POINTS: usize = 256;
 
 /// The most bytes of one stream: 12 s at 85 Mb/s.
@@ -151,13 +151,13 @@ const MOST_BYTES: usize = 128 << 20;
 mod tests {
     use super::*;
 
-    fn held(at: u64, len: usize) -> Held {
+    fn held(at: u64, len: usize) -> HeldMessage {
         let message = Message {
             payload: vec![0; len].into(),
             origin: Instant::from_millis(at),
             is_break: false,
         };
-        Held { message, arrival: Instant::from_millis(at), source: 0 }
+        HeldMessage { message, arrival: Instant::from_millis(at), source: 0 }
     }
 
     fn point(message: u64) -> EntryPoint {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_stream_without_random_access_points_nor_bytes_grow_without_bound() {
+    fn messages_without_random_access_points_are_bounded_too() {
         let mut ring = Ring::default();
         ring.note_point(point(0));
         for number in 0..1_000 {

@@ -43,7 +43,7 @@ pub(super) struct Seats {
 
 /// What a newcomer changed.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Arrival {
+pub(super) struct PublisherArrival {
     pub(super) seat: Seat,
     /// The publisher whose seat it took.
     pub(super) replaced: Option<PublisherId>,
@@ -57,16 +57,16 @@ impl Seats {
         id: PublisherId,
         publisher: Publisher,
         rule: SecondPublisher,
-    ) -> Result<Arrival, NotAdmitted> {
+    ) -> Result<PublisherArrival, NotAdmitted> {
         self.admit(publisher, rule)?;
         let waits = publisher.is_backup || rule == SecondPublisher::Standby;
         let newcomer = Seated { id, heard: now };
         if self.active.is_some() && waits {
             self.standby.push(newcomer);
-            return Ok(Arrival { seat: Seat::Standby, replaced: None });
+            return Ok(PublisherArrival { seat: Seat::Standby, replaced: None });
         }
         let replaced = self.active.replace(newcomer).map(|seated| seated.id);
-        Ok(Arrival { seat: Seat::Active, replaced })
+        Ok(PublisherArrival { seat: Seat::Active, replaced })
     }
 
     /// Whether a newcomer would get a seat.
@@ -139,7 +139,7 @@ mod tests {
         id: u64,
         publisher: Publisher,
         rule: SecondPublisher,
-    ) -> Result<Arrival, NotAdmitted> {
+    ) -> Result<PublisherArrival, NotAdmitted> {
         seats.arrive(Instant::ORIGIN, PublisherId(id), publisher, rule)
     }
 

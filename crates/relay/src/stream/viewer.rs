@@ -7,7 +7,7 @@ use bytes::Bytes;
 use punctual_mpegts::{Cut, PACKET_LEN};
 use punctual_units::Instant;
 
-use crate::stream::flow::{Flow, Link};
+use crate::stream::flow::{ViewerFlow, ViewerLink};
 use crate::stream::ring::{EntryPoint, Message, Ring};
 use crate::{Start, StreamRules};
 
@@ -40,11 +40,11 @@ pub enum ViewerPhase {
 
 /// The place of one viewer in the stream.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) viewer: Viewer,
+pub(super) struct ViewerPlace {
+    viewer: Viewer,
     /// The number of the message that it gets next.
     cursor: u64,
-    step: Step,
+    step: ViewerStep,
     /// The source whose messages it gets.
     source: u64,
     /// What the viewer misses is cut out without a trace for its decoder.
@@ -53,18 +53,18 @@ pub(super) struct Place {
     due: VecDeque<Message>,
     /// Whether the next message that is due does not follow the one before.
     is_break: bool,
-    flow: Flow,
+    flow: ViewerFlow,
     skips: u64,
     messages: u64,
     /// Since when it has had all there is, if it has.
     level_since: Option<Instant>,
     /// Whether a skip is to be told.
-    pub(super) has_skipped: bool,
+    has_skipped: bool,
 }
 
 /// What comes next for a viewer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Step {
+enum ViewerStep {
     /// The first place to start at this message or later.
     Wait { from: u64, is_first: bool },
     /// All messages as they are: the viewer has not started at a random access point.
@@ -76,15 +76,15 @@ enum Step {
     Leave { until: Instant },
 }
 
-impl Place {
+impl ViewerPlace {
     pub(super) fn new(viewer: Viewer, ring: &Ring, source: u64, rules: &StreamRules) -> Self {
         let start = viewer.start.unwrap_or(rules.start);
         let step = match start {
-            Start::Live => Step::Raw,
-            Start::RandomAccess => Step::Wait { from: ring.end(), is_first: true },
+            Start::Live => ViewerStep::Raw,
+            Start::RandomAccess => ViewerStep::Wait { from: ring.end(), is_first: true },
             Start::Gop => {
                 let from = ring.newest_point_of(source).map_or(ring.end(), |point| point.message);
-                Step::Wait { from, is_first: true }
+                ViewerStep::Wait { from, is_first: true }
             }
         };
         Self {
@@ -95,7 +95,7 @@ impl Place {
             cut: Cut::default(),
             due: VecDeque::new(),
             is_break: false,
-            flow: Flow::default(),
+            flow: ViewerFlow::default(),
             skips: 0,
             messages: 0,
             level_since: None,
@@ -105,13 +105,13 @@ impl Place {
 
     /// A stream without tables and random access points: the viewer starts at once.
     pub(super) fn start_at_once(&mut self, ring: &Ring) {
-        if matches!(self.step, Step::Wait { .. }) {
+        if matches!(self.step, ViewerStep::Wait { .. }) {
             self.cursor = self.cursor.max(ring.first());
-            self.step = Step::Raw;
+            self.step = ViewerStep::Raw;
         }
     }
 
-    pub(super) fn observe(&mut self, now: Instant, link: Link, ring: &Ring) {
+    pub(super) fn observe(&mut self, now: Instant, link: ViewerLink, ring: &Ring) {
         self.flow.observe(now, link);
         let is_level = self.due.is_empty() && self.cursor >= ring.end();
         if !is_level {
@@ -129,21 +129,31 @@ impl Place {
         let next = self.due.front().map(|message| message.origin);
         let next = next.or_else(|| ring.get(self.cursor).map(|held| held.message.origin));
         match self.step {
-            Step::Wait { .. } => Duration::ZERO,
+            ViewerStep::Wait { .. } => Duration::ZERO,
             _ => next.map_or(Duration::ZERO, |origin| now.saturating_since(origin)),
         }
     }
 
     pub(super) fn phase(&self) -> ViewerPhase {
         match self.step {
-            Step::Wait { is_first: true, .. } => ViewerPhase::Waiting,
-            Step::Wait { .. } | Step::Leave { .. } => ViewerPhase::Skipping,
-            Step::Raw | Step::Play => ViewerPhase::Playing,
+            ViewerStep::Wait { is_first: true, .. } => ViewerPhase::Waiting,
+            ViewerStep::Wait { .. } | ViewerStep::Leave { .. } => ViewerPhase::Skipping,
+            ViewerStep::Raw | ViewerStep::Play => ViewerPhase::Playing,
         }
     }
 
-    pub(super) const fn flow(&self) -> &Flow {
+    pub(super) const fn flow(&self) -> &ViewerFlow {
         &self.flow
+    }
+
+    /// What is known of the viewer.
+    pub(super) const fn viewer(&self) -> &Viewer {
+        &self.viewer
+    }
+
+    /// Whether it has skipped since this was asked.
+    pub(super) const fn take_skip(&mut self) -> bool {
+        std::mem::replace(&mut self.has_skipped, false)
     }
 
     pub(super) const fn skips(&self) -> u64 {
@@ -158,16 +168,16 @@ impl Place {
     /// place to start.
     pub(super) fn skip(&mut self, ring: &Ring) {
         match self.step {
-            Step::Play => {
+            ViewerStep::Play => {
                 self.cut.leave();
                 let held = ring.get(self.cursor);
                 let next = held.map_or(Instant::ORIGIN, |held| held.message.origin);
-                self.step = Step::Leave { until: next + FINISH };
+                self.step = ViewerStep::Leave { until: next + FINISH };
             }
-            Step::Raw if ring.newest_point().is_some() => self.wait(ring.end()),
+            ViewerStep::Raw if ring.newest_point().is_some() => self.wait(ring.end()),
             // Without places to start, it goes on with the newest message.
-            Step::Raw => self.cursor = ring.end(),
-            Step::Wait { .. } | Step::Leave { .. } => return,
+            ViewerStep::Raw => self.cursor = ring.end(),
+            ViewerStep::Wait { .. } | ViewerStep::Leave { .. } => return,
         }
         self.skips += 1;
         self.has_skipped = true;
@@ -207,7 +217,7 @@ impl Place {
 
     /// Makes the next messages due. Returns whether there may be any.
     fn advance(&mut self, ring: &Ring) -> bool {
-        if let Step::Wait { from, .. } = self.step {
+        if let ViewerStep::Wait { from, .. } = self.step {
             let Some(point) = ring.point_from(from.max(ring.first())) else { return false };
             self.enter(point, ring);
             return true;
@@ -221,7 +231,7 @@ impl Place {
             return true;
         }
         let Some(held) = ring.get(self.cursor) else { return false };
-        if held.source != self.source && self.step != Step::Raw {
+        if held.source != self.source && self.step != ViewerStep::Raw {
             self.cut.leave();
             self.source = held.source;
             self.wait(self.cursor);
@@ -231,12 +241,12 @@ impl Place {
         self.source = held.source;
         let Message { payload, origin, .. } = &held.message;
         let payload = match self.step {
-            Step::Raw => payload.clone(),
+            ViewerStep::Raw => payload.clone(),
             _ => self.cut.pass(payload),
         };
         self.make_due(payload, *origin);
         self.cursor += 1;
-        if let Step::Leave { until } = self.step
+        if let ViewerStep::Leave { until } = self.step
             && (self.cut.is_out() || *origin > until)
         {
             let newest = ring.newest_point().map_or(0, |point| point.message);
@@ -248,7 +258,7 @@ impl Place {
     /// Starts at a random access point, with the tables before it.
     fn enter(&mut self, point: &EntryPoint, ring: &Ring) {
         self.cursor = point.message;
-        self.step = Step::Play;
+        self.step = ViewerStep::Play;
         let Some(held) = ring.get(point.message) else { return };
         self.source = held.source;
         let origin = held.message.origin;
@@ -272,7 +282,7 @@ impl Place {
 
     fn wait(&mut self, from: u64) {
         self.is_break = true;
-        self.step = Step::Wait { from, is_first: false };
+        self.step = ViewerStep::Wait { from, is_first: false };
     }
 }
 

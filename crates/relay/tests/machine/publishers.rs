@@ -67,7 +67,7 @@ fn a_newer_publisher_replaces_the_older_one_whose_messages_count_no_more() {
 }
 
 #[test]
-fn a_publisher_that_waited_goes_on_when_the_active_one_ends_or_falls_silent() {
+fn a_publisher_that_waited_follows_one_that_ends_or_falls_silent() {
     let mut world = World::new(rules(SecondPublisher::Standby));
     world.view(7);
     world.run(2 * SECOND);

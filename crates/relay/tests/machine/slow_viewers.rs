@@ -69,7 +69,7 @@ fn a_slow_viewer_delays_nobody() {
 }
 
 #[test]
-fn a_slow_viewer_is_disconnected_if_the_rules_say_so_and_a_part_of_the_relay_skips() {
+fn the_rules_may_disconnect_a_slow_viewer_but_no_part_of_the_relay() {
     let rules = StreamRules { slow_viewer: SlowViewer::Disconnect, ..StreamRules::default() };
     let mut world = World::new(rules);
     world.view(7);
@@ -107,7 +107,7 @@ fn a_unit_that_its_publisher_never_finishes_does_not_hold_up_a_skip() {
 }
 
 #[test]
-fn a_slow_viewer_of_a_stream_without_places_to_start_goes_on_with_the_newest_message() {
+fn without_places_to_start_a_slow_viewer_gets_the_newest_message() {
     let mut world = World::new(StreamRules { start: Start::Live, ..StreamRules::default() });
     world.stream.view(ViewerId(7), Viewer::default()).unwrap();
     let mut got = Vec::new();

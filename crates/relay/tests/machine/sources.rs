@@ -51,7 +51,7 @@ fn messages_of_any_size_become_whole_packets_and_no_byte_is_lost() {
 }
 
 #[test]
-fn a_stream_that_is_no_transport_stream_passes_message_by_message_to_all_starts() {
+fn messages_of_any_other_stream_pass_as_they_are() {
     let mut random = Random::new(1);
     let messages: Vec<Bytes> =
         (0..500).map(|n: u32| vec![(n % 251) as u8; random.below(1_456) + 1].into()).collect();
@@ -65,7 +65,7 @@ fn a_stream_that_is_no_transport_stream_passes_message_by_message_to_all_starts(
 }
 
 #[test]
-fn what_is_held_is_bounded_whether_or_not_viewers_take_it() {
+fn all_that_is_held_is_bounded_whether_or_not_viewers_take_it() {
     let mut world = World::new(StreamRules::default());
     for id in 10..30 {
         world.view(id);
@@ -81,7 +81,7 @@ fn what_is_held_is_bounded_whether_or_not_viewers_take_it() {
 }
 
 #[test]
-fn messages_that_a_relay_gets_late_after_a_stall_of_its_own_still_reach_all_viewers() {
+fn messages_that_are_late_by_a_stall_of_the_relay_reach_all_viewers() {
     let mut world = World::new(StreamRules::default());
     world.view(7);
     world.run(Duration::from_secs(2));

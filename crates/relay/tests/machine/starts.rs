@@ -38,7 +38,7 @@ fn a_viewer_starts_at_a_random_access_point_with_the_tables_before_it() {
 }
 
 #[test]
-fn a_viewer_starts_at_once_at_the_latest_random_access_point_if_the_rules_say_so() {
+fn by_the_rule_gop_a_viewer_starts_at_the_latest_random_access_point() {
     let mut world = World::new(StreamRules { start: Start::Gop, ..StreamRules::default() });
     world.run(3 * SECOND + Duration::from_millis(700));
     world.view(7);
@@ -49,7 +49,7 @@ fn a_viewer_starts_at_once_at_the_latest_random_access_point_if_the_rules_say_so
 }
 
 #[test]
-fn a_viewer_does_not_start_in_the_pictures_of_a_publisher_that_was_replaced() {
+fn no_viewer_starts_in_the_pictures_of_a_replaced_publisher() {
     let mut world = World::new(StreamRules { start: Start::Gop, ..StreamRules::default() });
     world.run(3 * SECOND);
     world.publish(2, 200);
@@ -75,7 +75,7 @@ fn a_live_viewer_gets_the_next_message_whatever_it_holds() {
 }
 
 #[test]
-fn limits_of_viewers_hold_for_all_and_for_each_user_but_not_for_parts_of_the_relay() {
+fn limits_count_all_viewers_and_those_of_a_user_but_no_parts_of_the_relay() {
     let rules = StreamRules {
         max_viewers: Some(3),
         max_viewers_per_user: Some(2),
