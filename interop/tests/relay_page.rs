@@ -27,6 +27,11 @@ struct Site {
 
 impl Site {
     fn start(name: &str) -> Self {
+        Self::with(name, &[])
+    }
+
+    /// A relay with further options.
+    fn with(name: &str, options: &[&str]) -> Self {
         let folder = Folder::of(&format!("relay_page_{name}"));
         let (srt, http) = (free_port(), free_port());
         let file = folder.file("relay.toml");
@@ -36,7 +41,7 @@ impl Site {
         );
         std::fs::write(&file, text).expect("the folder is there");
         let mut command = Command::new(punctual_relay());
-        command.arg("--config").arg(file);
+        command.arg("--config").arg(file).args(options);
         let mut relay = Process::start("relay", command, &folder);
         relay.wait_for_line("page ");
         Self { folder, srt, http, _relay: relay }
@@ -113,6 +118,24 @@ fn a_clock_in_the_picture_is_shown_soon_after_its_time() {
         // On a quiet machine it takes far less (docs/relay.md); a busy one must not fail here.
         assert!(first < 5_000.0, "the first picture came after {first} ms");
         assert!(delay <= 2_500, "pictures are {delay} ms old");
+        assert!(page.faults().is_empty(), "{:?}", page.faults());
+    });
+}
+
+/// The clip of `--demo` goes on when it begins anew, after twelve seconds.
+#[test]
+fn the_clip_of_the_demo_goes_on_over_its_end() {
+    if !have_all(&[Tool::Chromium]) {
+        return;
+    }
+    retry_if_stalled(|| {
+        let site = Site::with("demo", &["--demo"]);
+        let mut browser = Chromium::start(&site.folder, "relay.test");
+        let mut page = site.open(&mut browser, "/watch/demo", Window::DESK);
+        page.wait_for("document.querySelector('video')?.videoWidth > 0", Duration::from_secs(30));
+        page.evaluate("window.begun = document.querySelector('video').currentTime");
+        let watched = "document.querySelector('video').currentTime - window.begun > 15";
+        page.wait_for(watched, Duration::from_secs(40));
         assert!(page.faults().is_empty(), "{:?}", page.faults());
     });
 }
