@@ -31,11 +31,17 @@ mod watching;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use punctual_program::{exit, hangup, line, log, output, run as runs, stop, timepoint, written};
 
 use args::{Cli, Command};
 use exit::{Failure, FailureKind};
 use output::{print, print_wrapped};
+
+/// The command line, for the manual pages.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {

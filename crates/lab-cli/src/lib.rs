@@ -20,11 +20,17 @@ mod usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use punctual_program::exit::Failure;
 use punctual_program::output::print;
 use punctual_program::{log, run as runs};
 
 use args::{LabCli, LabCommand};
+
+/// The command line, for the manual pages.
+pub fn command() -> clap::Command {
+    LabCli::command()
+}
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {

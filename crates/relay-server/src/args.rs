@@ -17,10 +17,11 @@ use punctual_program::args::{LogArgs, value};
 #[command(name = "punctual-relay", version, max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) log: LogArgs,
+    // Before the others, whose heading would hold for these options too.
     #[command(flatten)]
     pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }

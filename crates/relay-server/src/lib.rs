@@ -44,6 +44,11 @@ use punctual_program::{log, run as runs};
 
 use args::{Cli, Command};
 
+/// The command line, for the manual pages.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command_line: Vec<OsString> = command_line.into_iter().collect();

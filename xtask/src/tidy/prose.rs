@@ -26,6 +26,7 @@ const FINISHED: &[&str] = &[
     "crates/io",
     "crates/lab",
     "crates/lab-cli",
+    "crates/manual",
     "crates/metrics",
     "crates/mpegts",
     "crates/netem",
