@@ -1,11 +1,12 @@
 //! Every chore of this repository as one program:
-//! `cargo xtask test | check | bench | capi | fuzz | swarm`.
+//! `cargo xtask test | check | bench | capi | dist | fuzz | swarm`.
 
 #![forbid(unsafe_code)]
 
 mod bare;
 mod capi;
 mod check;
+mod dist;
 mod lanes;
 mod machines;
 mod shell;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Ok(Chore::Machines) => machines::same_worlds(),
         Ok(Chore::Bench { quick }) => tools::bench(quick),
         Ok(Chore::Capi { dev, prefix }) => capi::build(dev, prefix.as_deref()),
+        Ok(Chore::Dist { dev, check }) => dist::run(dev, check),
         Ok(Chore::Fuzz { minutes, target }) => tools::fuzz(minutes, target.as_deref()),
         Ok(Chore::Swarm(extent)) => tools::swarm(extent),
         Err(problem) => Err(format!("{problem}\n\n{USAGE}")),
@@ -45,6 +47,7 @@ enum Chore {
     Bench { quick: bool },
     Capi { dev: bool, prefix: Option<String> },
     Check,
+    Dist { dev: bool, check: bool },
     Fuzz { minutes: u64, target: Option<String> },
     Help,
     Machines,
@@ -74,6 +77,7 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         ["bench"] => Ok(Chore::Bench { quick: false }),
         ["bench", "--quick"] => Ok(Chore::Bench { quick: true }),
         ["capi", ref words @ ..] => parse_capi(words),
+        ["dist", ref words @ ..] => parse_dist(words),
         ["fuzz"] => Ok(Chore::Fuzz { minutes: FUZZ_MINUTES, target: None }),
         ["fuzz", "--minutes", amount] => {
             let minutes = parse_amount(amount, "--minutes")?;
@@ -100,6 +104,18 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         }
         _ => Err(format!("there is no chore {:?}", words.join(" "))),
     }
+}
+
+fn parse_dist(words: &[&str]) -> Result<Chore, String> {
+    let (mut dev, mut check) = (false, false);
+    for word in words {
+        match *word {
+            "--dev" => dev = true,
+            "--check" => check = true,
+            other => return Err(format!("dist does not take {other:?}")),
+        }
+    }
+    Ok(Chore::Dist { dev, check })
 }
 
 fn parse_capi(words: &[&str]) -> Result<Chore, String> {
@@ -156,6 +172,10 @@ Every chore of this repository.
     cargo xtask capi [--dev] [PREFIX]   the C library with libsrt's names, its headers and pkg-config
                                         files, into a folder (target/capi); --dev without
                                         optimisation
+    cargo xtask dist [--dev] [--check]  programs, manual pages, completions, Debian packages and the
+                                        list of their parts, into target/dist; --check builds the
+                                        packages twice, and installs, runs and purges them on a copy
+                                        of this system (root); --dev without optimisation
     cargo xtask fuzz [--minutes N] [TARGET]  each fuzz target, or this one, for some minutes (1)
     cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for some time (60);
                                         --seeds N for this number, --seed N for one that failed
@@ -181,6 +201,9 @@ mod tests {
         assert_eq!(parsed("capi"), capi(false, None));
         assert_eq!(parsed("capi /opt/srt"), capi(false, Some("/opt/srt")));
         assert_eq!(parsed("capi --dev here"), capi(true, Some("here")));
+        let dist = |dev, check| Ok(Chore::Dist { dev, check });
+        assert_eq!(parsed("dist"), dist(false, false));
+        assert_eq!(parsed("dist --check --dev"), dist(true, true));
         let fuzz = |minutes, target: Option<&str>| {
             Ok(Chore::Fuzz { minutes, target: target.map(str::to_owned) })
         };
@@ -199,6 +222,7 @@ mod tests {
         assert_eq!(parsed("tset").unwrap_err(), "there is no chore \"tset\"");
         assert_eq!(parsed("check --quick").unwrap_err(), "check does not take \"--quick\"");
         assert_eq!(parsed("capi --debug").unwrap_err(), "capi does not take \"--debug\"");
+        assert_eq!(parsed("dist there").unwrap_err(), "dist does not take \"there\"");
         assert_eq!(parsed("capi a b").unwrap_err(), "capi takes one folder");
         assert!(parsed("fuzz --minutes 0").unwrap_err().contains("at least 1"));
         assert!(parsed("fuzz --hours 1").unwrap_err().contains("does not take"));
