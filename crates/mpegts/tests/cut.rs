@@ -140,6 +140,21 @@ fn a_message_without_a_cut_is_neither_changed_nor_copied() {
 }
 
 #[test]
+fn packets_that_no_table_names_pass_although_no_unit_of_theirs_begins() {
+    let (access, tables) = &CLIP.entries[0];
+    let start = usize::try_from(access.packet).unwrap() * PACKET_LEN;
+    let mut cut = Cut::default();
+    cut.enter(tables, *access);
+    cut.pass(&CLIP.bytes.slice(start..start + 20 * PACKET_LEN));
+    let mut unknown = [0xAA; PACKET_LEN];
+    unknown[..4].copy_from_slice(&[0x47, 0x1A, 0xBC, 0x15]);
+    assert_eq!(cut.pass(&unknown.to_vec().into()), unknown[..]);
+    cut.leave();
+    unknown[3] = 0x16;
+    assert_eq!(cut.pass(&unknown.to_vec().into()), Bytes::new(), "nothing after it left");
+}
+
+#[test]
 fn a_receiver_is_out_soon_after_it_leaves() {
     let (access, tables) = &CLIP.entries[1];
     let start = usize::try_from(access.packet).unwrap();

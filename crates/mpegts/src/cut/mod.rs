@@ -5,20 +5,24 @@ mod pictures;
 mod unit;
 mod versions;
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use self::inserted::{carrier, marker, pcr_field};
 use self::pictures::LeadingPictures;
 use self::unit::Unit;
 use self::versions::Versions;
-use crate::{NULL_PID, PACKET_LEN, Packet, RandomAccess};
+use crate::{Inspector, NULL_PID, PACKET_LEN, Packet, RandomAccess};
 
 /// Passes a stream on to one receiver, which may miss a part of it: it joins late, is too slow, or
 /// its publisher is replaced. Its decoder gets whole units only and never sees an error.
 ///
 /// A cut has two sides. After [`leave`](Self::leave) the PES packets and sections that have begun
 /// are finished, and nothing else passes. [`enter`](Self::enter) begins with the tables and then
-/// with the first whole unit of each PID. Where a counter or the clock does not follow from the
+/// with the first whole unit of each PID. A PID that no table names may have no units: all of its
+/// packets pass. Where a counter or the clock does not follow from the
 /// receiver's point of view, a packet with an adaptation field alone announces it (ISO/IEC 13818-1
 /// sections 2.4.3.4 and 2.7.4). In between packets pass as they are. Faults of the publisher pass,
 /// too: they are not hidden.
@@ -32,6 +36,8 @@ pub struct Cut {
     state: State,
     /// In the order of their numbers.
     pids: Vec<CutPid>,
+    /// The PIDs that the tables name and those of the tables, in order.
+    named: Vec<u16>,
     /// The number of PIDs whose unit is not finished.
     finishing: usize,
     leading: Option<LeadingPictures>,
@@ -110,8 +116,9 @@ impl Cut {
     pub fn enter(&mut self, tables: &[u8], access: RandomAccess) -> Bytes {
         self.state = State::In;
         self.leading = access.pts.map(|pts| LeadingPictures::new(access.pid, pts));
+        self.named = named(tables);
         for it in &mut self.pids {
-            it.gate = PidGate::Waiting;
+            it.gate = first_gate(&self.named, it.pid);
             it.may_break = true;
             it.clock_breaks = it.has_clock;
             it.unit = Unit::default();
@@ -125,7 +132,7 @@ impl Cut {
         }
         // The stream may go on within a section of these PIDs.
         for it in &mut self.pids {
-            it.gate = PidGate::Waiting;
+            it.gate = first_gate(&self.named, it.pid);
             it.may_break = true;
         }
         sent.into()
@@ -163,7 +170,7 @@ impl Cut {
             Ok(place) => place,
             Err(_) if self.state != State::In => return Passed::unless(true),
             Err(place) => {
-                self.pids.insert(place, CutPid::new(pid));
+                self.pids.insert(place, CutPid::new(pid, first_gate(&self.named, pid)));
                 place
             }
         };
@@ -197,11 +204,30 @@ impl Cut {
     }
 }
 
+/// The PIDs that these packets of tables name and their own, in order.
+fn named(tables: &[u8]) -> Vec<u16> {
+    let mut inspector = Inspector::default();
+    let mut pids = BTreeSet::new();
+    for packet in tables.as_chunks().0.iter().filter_map(|bytes| Packet::new(bytes).ok()) {
+        inspector.push(packet, Duration::ZERO);
+        pids.insert(packet.pid());
+    }
+    let streams = inspector.programs().iter().flat_map(|program| &program.streams);
+    pids.extend(streams.map(|stream| stream.pid));
+    pids.into_iter().collect()
+}
+
+/// Whether a PID waits for its first unit. The lowest PIDs have the tables of the standards.
+fn first_gate(named: &[u16], pid: u16) -> PidGate {
+    let has_units = pid < 0x20 || named.binary_search(&pid).is_ok();
+    if has_units { PidGate::Waiting } else { PidGate::Open }
+}
+
 impl CutPid {
-    fn new(pid: u16) -> Self {
+    fn new(pid: u16, gate: PidGate) -> Self {
         Self {
             pid,
-            gate: PidGate::Waiting,
+            gate,
             counter: None,
             may_break: true,
             has_clock: false,
