@@ -72,6 +72,7 @@ const FIELD: &[Row] = &[
     ("camera 1\0\0", READ, "camera 1", None, None),
     // Encoded as a whole, by a program that encodes twice.
     ("%23!%3A%3Ar%3Dlive%2Fcam%2Cm%3Dpublish", PUBLISH, "live/cam", None, None),
+    ("%23!::r=live/cam,m=publish,token=hush", PUBLISH, "live/cam", None, Some("hush")),
     ("publish%3Alive%2fcam", PUBLISH, "live/cam", None, None),
 ];
 

@@ -7,11 +7,13 @@ use punctual_proto::{AccessMode, StreamId, StreamIdError};
 use crate::query::{Query, decoded};
 
 /// The stream ID as it was meant: without the zeros and spaces that some encoders add, and decoded
-/// if it is percent-encoded as a whole, as `%23!%3A%3Ar%3Dlive` is.
+/// if it is percent-encoded as a whole, as `%23!%3A%3Ar%3Dlive` is, or has the `#` alone encoded,
+/// as FFmpeg 5 and others send it from a URI.
 pub(crate) fn whole(text: &str) -> Cow<'_, str> {
     let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
-    let is_encoded = !text.contains([':', '/', '=', '?', ',', '&'])
-        && ENCODED.iter().any(|mark| text.to_ascii_uppercase().contains(mark));
+    let is_encoded = text.starts_with("%23!")
+        || !text.contains([':', '/', '=', '?', ',', '&'])
+            && ENCODED.iter().any(|mark| text.to_ascii_uppercase().contains(mark));
     match is_encoded {
         true => Cow::Owned(decoded(text)),
         false => Cow::Borrowed(text),
