@@ -17,7 +17,7 @@ pub(crate) fn run(dev: bool, check: bool) -> Outcome {
     if !cfg!(target_os = "linux") {
         return Err("packages are made on Linux only".to_owned());
     }
-    let moment = Moment::of_source()?;
+    let moment = SourceTime::of_source()?;
     let target = target_folder()?;
     let programs = compile(dev, &target)?;
     let dist = target.join("dist");
@@ -38,12 +38,12 @@ pub(crate) fn run(dev: bool, check: bool) -> Outcome {
 
 /// The time of the sources, which stands in place of the time of the build, so that two builds are
 /// the same.
-pub(crate) struct Moment {
+pub(crate) struct SourceTime {
     /// Seconds since 1970.
     seconds: u64,
 }
 
-impl Moment {
+impl SourceTime {
     /// `SOURCE_DATE_EPOCH`, or the time of the last commit.
     fn of_source() -> Result<Self, String> {
         let given = std::env::var("SOURCE_DATE_EPOCH").ok();

@@ -6,10 +6,10 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::Roff;
 
-use crate::page::{Page, add_lines};
+use crate::page::{ManualPage, add_lines};
 
 /// The page of `program`, and one for each command that its help lists.
-pub(crate) fn pages(program: Command) -> io::Result<Vec<Page>> {
+pub(crate) fn pages(program: Command) -> io::Result<Vec<ManualPage>> {
     let version = program.get_version().unwrap_or_default().to_owned();
     let mut program = program.disable_help_subcommand(true);
     program.build();
@@ -18,7 +18,7 @@ pub(crate) fn pages(program: Command) -> io::Result<Vec<Page>> {
     Ok(pages)
 }
 
-fn add(command: &Command, version: &str, pages: &mut Vec<Page>) -> io::Result<()> {
+fn add(command: &Command, version: &str, pages: &mut Vec<ManualPage>) -> io::Result<()> {
     pages.push(page(command, version)?);
     for inner in command.get_subcommands() {
         // Another program does the command, and has pages of its own.
@@ -30,7 +30,7 @@ fn add(command: &Command, version: &str, pages: &mut Vec<Page>) -> io::Result<()
     Ok(())
 }
 
-fn page(command: &Command, version: &str) -> io::Result<Page> {
+fn page(command: &Command, version: &str) -> io::Result<ManualPage> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let man = Man::new(command.clone())
         .title(name.to_uppercase())
@@ -53,5 +53,5 @@ fn page(command: &Command, version: &str) -> io::Result<Page> {
         roff.to_writer(&mut text)?;
     }
     let text = String::from_utf8(text).map_err(io::Error::other)?;
-    Ok(Page { name, section: 1, text })
+    Ok(ManualPage { name, section: 1, text })
 }

@@ -3,10 +3,10 @@
 use clap_mangen::roff::{Roff, bold, italic, roman};
 use punctual_relay_config::sections;
 
-use crate::page::Page;
+use crate::page::ManualPage;
 
 /// `punctual-relay.toml(5)`.
-pub(crate) fn page() -> Page {
+pub(crate) fn page() -> ManualPage {
     let name = "punctual-relay.toml";
     let source = concat!("Punctual ", env!("CARGO_PKG_VERSION"));
     let mut roff = Roff::new();
@@ -41,7 +41,7 @@ pub(crate) fn page() -> Page {
     }
     roff.control("SH", ["SEE ALSO"]);
     roff.text([bold("punctual-relay"), roman("(1)")]);
-    Page { name: name.to_owned(), section: 5, text: roff.to_roff() }
+    ManualPage { name: name.to_owned(), section: 5, text: roff.to_roff() }
 }
 
 /// The text without the marks of code in Markdown.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
-use page::Page;
+use page::ManualPage;
 
 fn main() -> ExitCode {
     let mut arguments = env::args_os().skip(1);
@@ -39,7 +39,7 @@ fn write(folder: &Path) -> Result<(), String> {
 }
 
 /// Every page.
-fn all() -> io::Result<Vec<Page>> {
+fn all() -> io::Result<Vec<ManualPage>> {
     let mut pages = Vec::new();
     for program in
         [punctual_cli::command(), punctual_lab_cli::command(), punctual_relay_server::command()]
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn every_program_and_command_has_one_page() {
         let pages = all().unwrap();
-        let names: BTreeSet<_> = pages.iter().map(Page::file_name).collect();
+        let names: BTreeSet<_> = pages.iter().map(ManualPage::file_name).collect();
         assert_eq!(names.len(), pages.len(), "a page would replace another");
         for expected in [
             "punctual.1",

@@ -3,7 +3,7 @@
 use clap_mangen::roff::{Roff, roman};
 
 /// A manual page and its place.
-pub(crate) struct Page {
+pub(crate) struct ManualPage {
     pub(crate) name: String,
     /// 1 for commands, 5 for files.
     pub(crate) section: u8,
@@ -11,7 +11,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-impl Page {
+impl ManualPage {
     pub(crate) fn file_name(&self) -> String {
         format!("{}.{}", self.name, self.section)
     }

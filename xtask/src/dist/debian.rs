@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Moment, PARTS, copy, copy_folder, write};
+use super::{PARTS, SourceTime, copy, copy_folder, write};
 use crate::shell::{Outcome, output_of, root, run, say};
 
 /// Builds the packages in `folder` below `dist` and returns their files, or none with a message
@@ -13,7 +13,7 @@ pub(super) fn build(
     dist: &Path,
     folder: &str,
     dev: bool,
-    moment: &Moment,
+    moment: &SourceTime,
 ) -> Result<Vec<PathBuf>, String> {
     let query = ["--show", "--showformat=${Status}", "debhelper"];
     let status = output_of(Command::new("dpkg-query").args(query));

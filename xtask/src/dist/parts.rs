@@ -7,11 +7,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Moment, PACKAGES};
+use super::{PACKAGES, SourceTime};
 use crate::shell::{cargo, output_of, root};
 
 /// The list for this machine's target.
-pub(super) fn list(moment: &Moment) -> Result<String, String> {
+pub(super) fn list(moment: &SourceTime) -> Result<String, String> {
     let about = output_of(Command::new("rustc").arg("-vV")).ok_or("rustc fails")?;
     let host = about.lines().find_map(|line| line.strip_prefix("host: "));
     let arguments = ["metadata", "--locked", "--format-version=1", "--filter-platform"];
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_list_has_what_programs_are_built_from_and_nothing_of_tests() {
-        let list = list(&Moment { seconds: 86_400 }).unwrap();
+        let list = list(&SourceTime { seconds: 86_400 }).unwrap();
         let list: Value = serde_json::from_str(&list).unwrap();
         assert_eq!(list["metadata"]["timestamp"], "1970-01-02T00:00:00Z");
         let find = |name: &str| array(&list["components"]).find(|it| it["name"] == name).cloned();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_dependency_is_a_part_with_a_licence() {
-        let list = list(&Moment { seconds: 0 }).unwrap();
+        let list = list(&SourceTime { seconds: 0 }).unwrap();
         let list: Value = serde_json::from_str(&list).unwrap();
         let parts: BTreeSet<&str> =
             array(&list["components"]).map(|it| text(&it["bom-ref"])).collect();
