@@ -23,6 +23,7 @@ mod passage;
 mod ports;
 mod process;
 mod program;
+mod relay;
 mod stalls;
 mod tap;
 mod tool;
@@ -45,6 +46,7 @@ pub use program::{
     Direction, End, Program, Role, bridge_certificate, build_punctual_lab, emulator,
     gstreamer_pipeline, punctual, punctual_relay, quic_bridge,
 };
+pub use relay::{HttpAnswer, Relay};
 pub use rustix::process::Signal;
 pub use stalls::{retry_if_stalled, retry_if_stalled_async};
 pub use tap::Tap;

@@ -365,8 +365,14 @@ pub fn build_punctual_lab() {
     }
 }
 
+/// The relay's program beside the one that `PUNCTUAL_BIN` names, if it does.
+pub(crate) fn punctual_relay_beside() -> Option<PathBuf> {
+    let beside = Path::new(&std::env::var_os("PUNCTUAL_BIN")?).with_file_name("punctual-relay");
+    beside.exists().then_some(beside)
+}
+
 /// Builds a package of this workspace in the profile of the tests.
-fn build(package: &str) {
+pub(crate) fn build(package: &str) {
     let profile = profile();
     let name = match profile.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
