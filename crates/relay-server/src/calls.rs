@@ -245,7 +245,8 @@ impl CallPort {
         code: RejectReason,
         text: String,
     ) {
-        let (at, code) = (punctual::now(), code.code());
+        // The number that programs on libsrt see: that on the wire is larger by 1,000.
+        let (at, code) = (punctual::now(), code.code() - 1_000);
         self.hub.refuse(RefusedCall { at, peer, stream_id, reason, code, text });
     }
 }

@@ -301,9 +301,11 @@ impl Operation {
         let viewers = hub.connections.of(None).into_iter();
         let viewers: Vec<_> = viewers.filter(|it| it.role == ConnectionRole::Viewer).collect();
         let share = settings.spread / u32::try_from(viewers.len().max(1)).unwrap_or(u32::MAX);
-        for viewer in viewers {
+        for (place, viewer) in viewers.into_iter().enumerate() {
+            if place > 0 {
+                tokio::time::sleep(share).await;
+            }
             viewer.end("the relay is about to end");
-            tokio::time::sleep(share).await;
         }
         for connection in hub.connections.of(None) {
             connection.end("the relay is about to end");

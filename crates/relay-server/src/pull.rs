@@ -35,11 +35,11 @@ pub(crate) async fn pull_uri(
     stop: Stop,
 ) {
     let mut backoff = Backoff::new(retry);
-    while !stop.is_told() {
+    while !stop.is_told() && !hub.is_draining() {
         let begun = Instant::now();
         let ended = pull_once(&hub, &name, &uri, &stop).await;
         backoff.was_open(begun.elapsed());
-        if stop.is_told() {
+        if stop.is_told() || hub.is_draining() {
             return;
         }
         let pause = backoff.pause();

@@ -50,8 +50,8 @@ async fn heed_signals(hub: &Arc<Hub>, operation: &Arc<Operation>) -> Result<(), 
     let mut hangup = signal(SignalKind::hangup())?;
     let (mut term, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let watchdog = watchdog();
-    tokio::pin!(watchdog);
+    // A task of its own, so that a long reload does not silence it.
+    tokio::spawn(watchdog());
     loop {
         tokio::select! {
             _ = hangup.recv() => reload(hub, operation).await,
@@ -64,7 +64,6 @@ async fn heed_signals(hub: &Arc<Hub>, operation: &Arc<Operation>) -> Result<(), 
                 operation.drain(hub);
             }
             () = operation.stop.told() => return Ok(()),
-            () = &mut watchdog => {}
         }
     }
 }
@@ -87,9 +86,7 @@ async fn reload(hub: &Arc<Hub>, operation: &Arc<Operation>) {
 
 /// Tells systemd again and again that the relay lives, if systemd asks for it.
 async fn watchdog() {
-    let Some(limit) = sd_notify::watchdog_enabled() else {
-        return std::future::pending().await;
-    };
+    let Some(limit) = sd_notify::watchdog_enabled() else { return };
     loop {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
         tokio::time::sleep(limit / 3).await;
