@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Check {
         /// The file
         file: Option<PathBuf>,
-        /// Explain a key, such as `stream.keep-viewers`, or list all with `all`
+        /// Explain a key, such as `stream.keep-viewers`
         #[arg(long, value_name = "KEY", conflicts_with = "file")]
         explain: Option<String>,
     },

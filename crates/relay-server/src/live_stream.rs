@@ -211,6 +211,7 @@ impl LiveState {
         }
         let mut gone = Vec::new();
         for (&id, outlet) in &mut self.outlets {
+            let is_look = is_look || self.machine.is_limited(id);
             if is_look && let Some(link) = outlet.link() {
                 self.machine.observe(now, id, link);
             }

@@ -67,6 +67,7 @@ impl Outlet for SrtOutlet {
         let statistics = self.end.statistics();
         Some(ViewerLink {
             unacknowledged: statistics.send_buffer_bytes,
+            dropped: statistics.bytes_send_dropped,
             oldest: statistics.send_buffer_span,
             round_trip: statistics.rtt,
             latency: statistics.peer_latency,

@@ -2,6 +2,7 @@
 //! operator reloads and ends it.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "programs take real time")]
 
 mod attached;
 mod common;

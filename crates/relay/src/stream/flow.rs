@@ -10,6 +10,8 @@ use punctual_units::{Bitrate, Instant};
 pub struct ViewerLink {
     /// Bytes that were sent, or wait to be sent, and that the viewer has not acknowledged.
     pub unacknowledged: u64,
+    /// Bytes that were given up since the start because they would have come too late.
+    pub dropped: u64,
     /// The age of the oldest of them.
     pub oldest: Duration,
     /// The round trip that packets take at present.
@@ -41,7 +43,7 @@ impl ViewerFlow {
     /// Notes a look at the link.
     pub(super) fn observe(&mut self, now: Instant, link: ViewerLink) {
         let least = self.least.observe(now, link, self.limit.is_some());
-        let acknowledged = self.handed.saturating_sub(link.unacknowledged);
+        let acknowledged = self.handed.saturating_sub(link.unacknowledged + link.dropped);
         self.looks.push_back((now, acknowledged));
         while self.looks.front().is_some_and(|(at, _)| now.saturating_since(*at) > SPAN) {
             self.looks.pop_front();
@@ -138,8 +140,9 @@ const LEAST_QUEUE: Duration = Duration::from_millis(20);
 /// link.
 const GROWTH: u64 = 4;
 
-/// The least limit, in bytes: four packets.
-const LEAST: u64 = 4 * 1_316;
+/// The least limit, in bytes: one packet. Two would take longer than the usual latency on a link of
+/// 160 kb/s.
+const LEAST: u64 = 1_316;
 
 #[cfg(test)]
 mod tests {
@@ -168,6 +171,7 @@ mod tests {
             let wait = queue / rate;
             let link = ViewerLink {
                 unacknowledged: bytes_of(queue),
+                dropped: 0,
                 oldest: Duration::from_secs_f64(wait),
                 round_trip: Duration::from_secs_f64(0.02 + wait),
                 latency: Duration::from_millis(120),
@@ -190,6 +194,30 @@ mod tests {
         let (flow, wait) = run(700_000.0, 10);
         assert!(!flow.is_limited());
         assert!(wait < 0.01);
+    }
+
+    #[test]
+    fn a_link_that_carries_the_stream_is_not_held_back_after_a_stall_and_a_pause() {
+        let latency = Duration::from_millis(120);
+        let round_trip = Duration::from_millis(1);
+        let idle = Link { round_trip, latency, ..Link::default() };
+        let mut flow = Flow::default();
+        flow.observe(Instant::ORIGIN, idle);
+        let stalled = Link { unacknowledged: 50_000, oldest: Duration::from_millis(400), ..idle };
+        flow.observe(Instant::from_millis(400), stalled);
+        assert!(flow.is_limited());
+        let mut handed = 0;
+        for now in (410..4_000).step_by(10) {
+            flow.observe(Instant::from_millis(now), idle);
+            // A viewer waits a second for a place to start.
+            let mut wanted = if now < 1_500 { 0 } else { 6_250_u32 };
+            while wanted >= 1_250 && flow.has_room() {
+                flow.hand(1_250);
+                wanted -= 1_250;
+                handed += u64::from(now >= 3_000) * 1_250;
+            }
+        }
+        assert!(handed >= 620_000, "{handed} bytes in the last second");
     }
 
     #[test]

@@ -322,6 +322,12 @@ impl Stream {
         }
     }
 
+    /// Whether a viewer's link is to be looked at before each turn, because what is on its way is
+    /// limited.
+    pub fn is_limited(&self, id: ViewerId) -> bool {
+        self.viewers.get(&id).is_some_and(|place| place.flow().is_limited())
+    }
+
     /// Hands a viewer what it gets next, as long as `take` says that it took a message. One that is
     /// further behind than it may be skips to a later random access point, or is to be
     /// disconnected.

@@ -44,7 +44,7 @@ fn show(seed: u64, viewers: u64, steps: usize) {
     let mut publisher = 1;
     let (mut newest, mut away) = (0, 0_usize);
     for _ in 0..steps {
-        while world.viewers.len() < usize::try_from(viewers).unwrap() {
+        while world.viewers.len() < usize::try_from(viewers).expect("a small number") {
             newest += 1;
             world.view(newest);
         }

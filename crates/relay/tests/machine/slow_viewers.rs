@@ -112,7 +112,7 @@ fn without_places_to_start_a_slow_viewer_gets_the_newest_message() {
     world.stream.view(ViewerId(7), Viewer::default()).unwrap();
     let mut got = Vec::new();
     for number in 0..600_u32 {
-        world.now = world.now + STEP;
+        world.now += STEP;
         world.push(world.now, number.to_be_bytes().repeat(MESSAGE / 4));
         let has_room = !(100..400).contains(&number);
         world.stream.feed(world.now, ViewerId(7), |message| {

@@ -13,7 +13,7 @@ use crate::world::{STEP, World};
 /// A stream whose viewer gets all messages as they are.
 fn live() -> World {
     let mut world = World::new(StreamRules { start: Start::Live, ..StreamRules::default() });
-    world.stream.view(ViewerId(7), Viewer::default()).unwrap();
+    world.stream.view(ViewerId(7), Viewer::default()).expect("there is room");
     world
 }
 
@@ -21,7 +21,7 @@ fn live() -> World {
 fn pass(world: &mut World, messages: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
     let mut got = Vec::new();
     for message in messages {
-        world.now = world.now + STEP;
+        world.now += STEP;
         world.push(world.now, message);
         world.stream.feed(world.now, ViewerId(7), |message| {
             got.push(message.payload.clone());
@@ -57,7 +57,7 @@ fn messages_of_any_other_stream_pass_as_they_are() {
         (0..500).map(|n: u32| vec![(n % 251) as u8; random.below(1_456) + 1].into()).collect();
     for start in [Start::RandomAccess, Start::Gop, Start::Live] {
         let mut world = World::new(StreamRules { start, ..StreamRules::default() });
-        world.stream.view(ViewerId(7), Viewer::default()).unwrap();
+        world.stream.view(ViewerId(7), Viewer::default()).expect("there is room");
         let got = pass(&mut world, messages.clone());
         assert_eq!(world.stream.state(world.now).is_transport_stream, Some(false));
         assert_eq!(got, messages, "{start:?}");

@@ -29,7 +29,7 @@ fn a_viewer_starts_at_a_random_access_point_with_the_tables_before_it() {
         world.run(SECOND + Duration::from_millis(milliseconds));
         world.stream.view(ViewerId(7), Viewer::default()).unwrap();
         let got = watch(&mut world, 7, Duration::from_millis(1_300));
-        let pids: Vec<u16> = packets(&got).map(|packet| packet.pid()).take(3).collect();
+        let pids: Vec<u16> = packets(&got).map(punctual_mpegts::Packet::pid).take(3).collect();
         assert_eq!(pids, [0, 0x1000, PICTURE], "after {milliseconds} ms");
         world.view(8);
         world.run(3 * SECOND);

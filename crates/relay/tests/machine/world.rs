@@ -89,7 +89,7 @@ impl World {
 
     /// One message, and the viewers' turn.
     pub(crate) fn step(&mut self) {
-        self.now = self.now + STEP;
+        self.now += STEP;
         if let Some((id, at)) = &mut self.encoder {
             if *at >= CLIP.bytes.len() {
                 // The clip once more: its clock begins anew.
