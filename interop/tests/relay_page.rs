@@ -1,7 +1,6 @@
 //! The page of a relay with real streams: FFmpeg publishes, Chromium shows.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::disallowed_methods, reason = "a browser takes real time")]
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a relay does beside its callers: it pulls, forwards, records, and serves by HTTP.
+//! The work of a relay beside its callers: pulls, forwards, recordings, and streams by HTTP.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the tests share: publishers, viewers, and the judgement on what a viewer got.
+//! Publishers and viewers of the tests, and the judgement on what a viewer got.
 
 use std::collections::BTreeMap;
 use std::path::Path;

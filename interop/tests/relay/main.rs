@@ -1,5 +1,5 @@
-//! The relay between other people's programs: they publish and play, come back, are refused, and the
-//! operator reloads and ends it.
+//! The relay between other people's programs: they publish and play, come back, are refused, and
+//! the operator reloads and ends it.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "programs take real time")]

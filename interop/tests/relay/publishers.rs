@@ -9,7 +9,7 @@ use interop::{Folder, Relay, Signal, Tool, have_all, send, wait_for_silence};
 use crate::common::{TURNS, assert_continuous, assert_decoded, decode, publish, record};
 
 #[test]
-fn a_publisher_that_is_killed_and_comes_back_keeps_its_viewers_whose_decoder_sees_no_error() {
+fn viewers_of_a_publisher_that_is_killed_and_comes_back_see_no_error() {
     if !have_all(&[Tool::Ffmpeg, Tool::SrtLiveTransmit]) {
         return;
     }
@@ -40,7 +40,7 @@ fn a_publisher_that_is_killed_and_comes_back_keeps_its_viewers_whose_decoder_see
 }
 
 #[test]
-fn a_newer_publisher_replaces_the_older_one_and_viewers_go_on_without_an_error() {
+fn viewers_of_a_publisher_that_is_replaced_go_on_without_an_error() {
     if !have_all(&[Tool::Ffmpeg, Tool::SrtLiveTransmit]) {
         return;
     }

@@ -96,5 +96,6 @@ fn users_and_tokens_have_their_streams_and_nobody_else_has() {
 
 fn set_private(path: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+        .expect("the file is there");
 }

@@ -197,13 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_carries_the_stream_is_not_held_back_after_a_stall_and_a_pause() {
+    fn a_link_that_carries_the_stream_is_free_again_after_a_pause() {
         let latency = Duration::from_millis(120);
         let round_trip = Duration::from_millis(1);
-        let idle = Link { round_trip, latency, ..Link::default() };
-        let mut flow = Flow::default();
+        let idle = ViewerLink { round_trip, latency, ..ViewerLink::default() };
+        let mut flow = ViewerFlow::default();
         flow.observe(Instant::ORIGIN, idle);
-        let stalled = Link { unacknowledged: 50_000, oldest: Duration::from_millis(400), ..idle };
+        let stalled =
+            ViewerLink { unacknowledged: 50_000, oldest: Duration::from_millis(400), ..idle };
         flow.observe(Instant::from_millis(400), stalled);
         assert!(flow.is_limited());
         let mut handed = 0;
