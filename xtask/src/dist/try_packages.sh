@@ -43,8 +43,8 @@ make_root() {
     mount --bind "$trial/packages" "$root/run/trial"
     mount --bind "$trial/notify" "$root/run/notify"
     ip link set lo up
-    # The packages think that systemd runs. What they ask of it is written down, and not done, except
-    # for links of services.
+    # The packages think that systemd runs. What they ask of it is written down, and not done,
+    # except for links of services.
     mkdir -p "$root/run/systemd/system"
     mv "$root/usr/bin/systemctl" "$root/usr/bin/systemctl.real"
     cat >"$root/usr/bin/systemctl" <<'END'
@@ -84,7 +84,8 @@ start_relay() {
 
 publish() {
     while :; do
-        inside punctual route /run/trial/clip.ts 'srt://127.0.0.1:8890?streamid=publish:live' || sleep 0.2
+        inside punctual route /run/trial/clip.ts \
+            'srt://127.0.0.1:8890?streamid=publish:live' || sleep 0.2
     done >"$trial/publisher.log" 2>&1
 }
 
@@ -160,8 +161,10 @@ run_container
 
 : >"$root/run/systemctl.log"
 inside dpkg --purge punctual-relay punctual >"$trial/dpkg.log" 2>&1 || fail "dpkg --purge"
-grep -q "stop .*punctual-relay" "$root/run/systemctl.log" || fail "a removal does not stop the relay"
-for rest in "$wanted" "$root/etc/punctual" "$root/var/lib/punctual-relay" "$root/usr/bin/punctual"; do
+grep -q "stop .*punctual-relay" "$root/run/systemctl.log" ||
+    fail "a removal does not stop the relay"
+for rest in "$wanted" "$root/etc/punctual" "$root/var/lib/punctual-relay" \
+    "$root/usr/bin/punctual"; do
     [ ! -e "$rest" ] && [ ! -L "$rest" ] || fail "a purge leaves $rest"
 done
 if inside getent passwd punctual-relay; then
