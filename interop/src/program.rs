@@ -348,10 +348,14 @@ pub fn punctual() -> PathBuf {
     PROGRAM.get_or_init(build).clone()
 }
 
-/// The program punctual-relay of this build, brought up to date.
+/// The program punctual-relay beside the one that `PUNCTUAL_BIN` names, or that of this build,
+/// brought up to date.
 pub fn punctual_relay() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
+        if let Some(program) = std::env::var_os("PUNCTUAL_BIN") {
+            return Path::new(&program).with_file_name("punctual-relay");
+        }
         build("punctual-relay-server");
         profile().join("punctual-relay")
     };
@@ -365,14 +369,8 @@ pub fn build_punctual_lab() {
     }
 }
 
-/// The relay's program beside the one that `PUNCTUAL_BIN` names, if it does.
-pub(crate) fn punctual_relay_beside() -> Option<PathBuf> {
-    let beside = Path::new(&std::env::var_os("PUNCTUAL_BIN")?).with_file_name("punctual-relay");
-    beside.exists().then_some(beside)
-}
-
 /// Builds a package of this workspace in the profile of the tests.
-pub(crate) fn build(package: &str) {
+fn build(package: &str) {
     let profile = profile();
     let name = match profile.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",

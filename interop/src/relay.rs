@@ -2,13 +2,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
 
-use crate::program::{build, punctual_relay_beside};
+use crate::program::punctual_relay;
 use crate::{Folder, Process};
 
 /// A relay that runs on ports of its own choice.
@@ -33,7 +32,7 @@ impl Relay {
     pub fn start(folder: &Folder, lines: &str) -> Self {
         let config = folder.file("relay.toml");
         fs::write(&config, full(lines)).expect("a file can be written in the test's folder");
-        let mut command = Command::new(program());
+        let mut command = Command::new(punctual_relay());
         command.arg("--config").arg(&config).current_dir(folder.file("."));
         let mut process = Process::start("relay", command, folder);
         let play = process.wait_for_line("play ");
@@ -142,16 +141,4 @@ impl Relay {
 
 fn full(lines: &str) -> String {
     format!("[[listen]]\nsrt = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n{lines}\n")
-}
-
-/// The relay's program.
-fn program() -> PathBuf {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let find = || {
-        punctual_relay_beside().unwrap_or_else(|| {
-            build("punctual-relay-server");
-            crate::folder::profile().join("punctual-relay")
-        })
-    };
-    PROGRAM.get_or_init(find).clone()
 }

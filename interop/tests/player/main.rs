@@ -69,7 +69,7 @@ fn test(name: &str, codecs: &str) {
         std::thread::sleep(Duration::from_secs(3));
         site.hold(false);
         page.evaluate("void (window.shown = [])");
-        page.wait_for("window.shown.length > 150", Duration::from_secs(30));
+        page.wait_for("window.shown.length > 325", Duration::from_secs(30));
         let after = delay(&mut page);
         println!(
             "{name}: first picture after {first:.0} ms, {before} ms, {after} ms after a stall"
