@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use punctual::{Outgoing, SendOptions};
+use punctual::{Instant, Outgoing, SendOptions};
 use punctual_ends::{Connection, MessageTraffic, SrtEnd, SrtWriter};
 use punctual_relay::{Message, ViewerLink};
 use tokio::sync::mpsc::error::TrySendError;
@@ -28,6 +28,9 @@ pub(crate) struct SrtOutlet {
     end: SrtEnd,
     traffic: Arc<MessageTraffic>,
     queue: VecDeque<Outgoing>,
+    /// When the connection was there. A message that is older would have a timestamp from before
+    /// the connection, which receivers take for one of an hour later.
+    opened: Instant,
     /// Dropped with the outlet, so that the connection is closed.
     _here: oneshot::Sender<()>,
 }
@@ -42,6 +45,7 @@ impl SrtOutlet {
             end: connection.socket.clone()?,
             traffic: Arc::clone(&connection.traffic),
             queue: VecDeque::new(),
+            opened: punctual::now(),
             _here: here,
         };
         Some((outlet, dropped))
@@ -54,7 +58,8 @@ impl Outlet for SrtOutlet {
             return false;
         }
         self.traffic.count(message.payload.len());
-        let options = SendOptions { origin: Some(message.origin), ..SendOptions::default() };
+        let origin = Some(message.origin.max(self.opened));
+        let options = SendOptions { origin, ..SendOptions::default() };
         self.queue.push_back(Outgoing { payload: message.payload.clone(), options });
         true
     }
