@@ -19,7 +19,7 @@ use crate::video_track::{TimedPicture, VideoTrack};
 /// change. The first stream of video and the first of sound that browsers know are used.
 ///
 /// Nothing comes out before a key frame. Memory is bounded for any input: a PES packet of each
-/// track, and the fragments of [a part of a second](AUDIO_WAIT) at the start.
+/// track, and the fragments of a part of a second at the start.
 #[derive(Debug, Default)]
 pub struct Fragmenter {
     streams: Vec<ElementaryStream>,

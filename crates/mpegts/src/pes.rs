@@ -5,7 +5,7 @@ use crate::{Packet, PesHeader};
 ///
 /// A PES packet of stated length ends with its last byte. Video states none: its packet ends where
 /// the next begins, which is a picture later. A multiplexer fills up the last transport stream
-/// packet of each picture, so after [some pictures](TRUSTED) that all ended like this, the reader
+/// packet of each picture, so after some pictures that all ended like this, the reader
 /// takes a filled packet for the end and need not wait; the first that proves it wrong ends
 /// this for good.
 ///

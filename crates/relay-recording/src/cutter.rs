@@ -29,7 +29,7 @@ pub struct RecordedMessage {
 #[derive(Clone, Debug)]
 pub struct RecordedAccess {
     /// The number of the packet at which it begins. The message with that packet came before, less
-    /// than [`Cutter::HOLD`] ago.
+    /// than 200 ms ago.
     pub packet: u64,
     /// The presentation time stamp, in ticks of 90 kHz.
     pub pts: Option<u64>,
