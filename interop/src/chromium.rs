@@ -118,21 +118,33 @@ impl Page {
     ///
     /// If the expression throws.
     pub fn evaluate(&mut self, expression: &str) -> Value {
-        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let answer = self.session.call("Runtime.evaluate", &params);
-        let exception = &answer["exceptionDetails"];
-        assert!(exception.is_null(), "{expression}: {exception:#}");
-        answer["result"]["value"].clone()
+        self.try_evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Waits until an expression is true, and tells how long that took.
+    /// The value of an expression, or the browser's error.
+    fn try_evaluate(&mut self, expression: &str) -> Result<Value, Value> {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let answer = self.session.try_call("Runtime.evaluate", &params)?;
+        let exception = &answer["exceptionDetails"];
+        assert!(exception.is_null(), "{expression}: {exception:#}");
+        Ok(answer["result"]["value"].clone())
+    }
+
+    /// Waits until an expression is true, and tells how long that took. Where the page loads
+    /// another document meanwhile, the expression is about that one.
     ///
     /// # Panics
     ///
     /// If it is not within `limit`.
     pub fn wait_for(&mut self, expression: &str, limit: Duration) -> Duration {
         let start = Instant::now();
-        while self.evaluate(&format!("Boolean({expression})")) != Value::Bool(true) {
+        let condition = format!("Boolean({expression})");
+        loop {
+            match self.try_evaluate(&condition) {
+                Ok(Value::Bool(true)) => break,
+                Err(error) if error["message"] != NAVIGATED => panic!("{expression}: {error}"),
+                Ok(_) | Err(_) => {}
+            }
             let faults = &self.session.faults;
             assert!(start.elapsed() < limit, "{expression} was false for {limit:?}: {faults:?}");
             thread::sleep(Duration::from_millis(20));
@@ -186,6 +198,11 @@ impl Session {
 
     /// The answer to a command.
     fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The answer to a command, or the browser's error.
+    fn try_call(&mut self, method: &str, params: &Value) -> Result<Value, Value> {
         self.number += 1;
         let command = json!({"id": self.number, "method": method, "params": params});
         let command = Message::text(command.to_string());
@@ -196,8 +213,8 @@ impl Session {
             let mut message: Value =
                 serde_json::from_str(&text).expect("the browser speaks the protocol");
             if message["id"] == self.number {
-                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
-                return message["result"].take();
+                let error = message["error"].take();
+                return if error.is_null() { Ok(message["result"].take()) } else { Err(error) };
             }
             self.note_fault(&message);
         }
@@ -233,6 +250,9 @@ fn from_base64(text: &str) -> Vec<u8> {
     }
     bytes
 }
+
+/// The browser's error for an expression during which the page left its document.
+const NAVIGATED: &str = "Inspected target navigated or closed";
 
 /// A busy machine decodes and draws slowly.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
