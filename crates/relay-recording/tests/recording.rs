@@ -5,13 +5,13 @@
 #![expect(clippy::disallowed_methods, reason = "the tests wait for threads and processes")]
 #![expect(clippy::disallowed_types, reason = "a thread is stopped by a channel that it shares")]
 
-use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio, exit};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread::sleep;
+use std::thread::{sleep, spawn};
 use std::time::Duration;
+use std::{env, fs};
 
 use bytes::Bytes;
 use punctual_mpegts::{Inspector, PACKET_LEN, Packet};
@@ -377,7 +377,7 @@ fn a_full_disk_ends_the_recording_with_whole_packets_and_an_alarm() {
     // The child may write files of 600 blocks; then the system says that a file is too large.
     let limit = "ulimit -f 600; trap '' XFSZ; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
-    command.args(["-c", limit]).arg(std::env::current_exe().unwrap());
+    command.args(["-c", limit]).arg(env::current_exe().unwrap());
     assert!(child(command, "fills", folder.path()).wait().unwrap().success());
     let [segment] = &archive(folder.path()).segments(STREAM).unwrap()[..] else {
         panic!("one segment");
@@ -391,7 +391,7 @@ fn a_full_disk_ends_the_recording_with_whole_packets_and_an_alarm() {
 #[test]
 fn a_killed_program_leaves_a_pair_that_is_played_closed_and_followed() {
     let folder = tempfile::tempdir().unwrap();
-    let command = Command::new(std::env::current_exe().unwrap());
+    let command = Command::new(env::current_exe().unwrap());
     let mut killed = child(command, "runs", folder.path());
     let archive = archive(folder.path());
     let path = poll("segments", || {
@@ -429,9 +429,10 @@ fn a_killed_program_leaves_a_pair_that_is_played_closed_and_followed() {
     assert_eq!(archive.recordings(STREAM).unwrap().len(), 2);
 }
 
-/// A process of this program that plays this role, in [`child_of_a_test`].
+/// A process of this program that plays this role, in [`child_of_a_test`]. It ends when its
+/// standard input does, so that it does not outlive a test that failed.
 fn child(mut command: Command, role: &str, folder: &Path) -> Child {
-    command.args(["--exact", "child_of_a_test", "--nocapture"]);
+    command.args(["--exact", "child_of_a_test", "--nocapture"]).stdin(Stdio::piped());
     command.env("RECORDING_ROLE", role).env("RECORDING_FOLDER", folder);
     command.spawn().unwrap()
 }
@@ -439,8 +440,8 @@ fn child(mut command: Command, role: &str, folder: &Path) -> Child {
 /// Does nothing but in a process that another test started.
 #[test]
 fn child_of_a_test() {
-    let Ok(role) = std::env::var("RECORDING_ROLE") else { return };
-    let folder = PathBuf::from(std::env::var("RECORDING_FOLDER").unwrap());
+    let Ok(role) = env::var("RECORDING_ROLE") else { return };
+    let folder = PathBuf::from(env::var("RECORDING_FOLDER").unwrap());
     let mut publisher = Publisher::new();
     if role == "fills" {
         let (recorder, events) = recorder(&folder, HOUR);
@@ -454,6 +455,10 @@ fn child_of_a_test() {
         assert!(reason.contains("File too large") && !reason.contains("os error"), "{reason}");
         return;
     }
+    spawn(|| {
+        let _ended = io::copy(&mut io::stdin(), &mut io::sink());
+        exit(1);
+    });
     let (recorder, _) = recorder(&folder, Duration::from_secs(6));
     loop {
         publisher.send_clip(&recorder);
