@@ -15,6 +15,7 @@ mod arrival;
 mod c_library;
 mod chromium;
 mod clip;
+mod clock;
 mod documented;
 mod folder;
 mod libsrt;
@@ -35,6 +36,7 @@ pub use arrival::{
 pub use c_library::SrtLibrary;
 pub use chromium::{Chromium, Page, Window};
 pub use clip::{Clip, Feed};
+pub use clock::{READ_CLOCK, clock_encoder};
 pub use documented::documented_commands;
 pub use folder::Folder;
 pub use libsrt::{CProgram, LibsrtPeer};

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use interop::{
-    Chromium, Folder, Page, Process, Tool, Window, free_port, have_all, punctual_relay,
-    retry_if_stalled,
+    Chromium, Folder, Page, Process, READ_CLOCK, Tool, Window, clock_encoder, free_port, have_all,
+    punctual_relay, retry_if_stalled,
 };
 
 /// H.264 as a live encoder makes it, a key frame every two seconds.
@@ -48,18 +48,8 @@ impl Site {
 
     /// Publishes a stream with a clock in its picture.
     fn publish(&self, stream: &str, codecs: &str) -> Process {
-        // The clock is drawn behind the pace of `-re`, which reads some pictures ahead.
-        let clock = "settb=AVTB,setpts=RTCTIME,\
-                     geq=lum='255*mod(floor(mod(T,1048.576)*1000/pow(2,floor(X/16))),2)':cb=128:\
-                     cr=128,setpts=N/25/TB";
-        let mut command = Command::new("ffmpeg");
-        command.args(["-hide_banner", "-v", "warning"]);
-        command.args(["-re", "-f", "lavfi", "-i", "color=black:s=320x64:r=25"]);
-        command.args(["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"]);
-        command.args(["-vf", clock]).args(codecs.split_whitespace());
-        command.args(["-flush_packets", "1", "-f", "mpegts"]);
-        command
-            .arg(format!("srt://127.0.0.1:{}?streamid=publish:{stream}&pkt_size=1316", self.srt));
+        let to = format!("srt://127.0.0.1:{}?streamid=publish:{stream}&pkt_size=1316", self.srt);
+        let command = clock_encoder(codecs, &to);
         Process::start(&stream.replace('/', "-"), command, &self.folder)
     }
 
@@ -161,30 +151,10 @@ fn a_stream_that_the_browser_does_not_decode_is_told_in_words() {
 fn watch(site: &Site, browser: &mut Chromium) -> Page {
     let mut page = site.open(browser, "/watch/live/clock", Window::DESK);
     page.wait_for("!!document.querySelector('video')", Duration::from_secs(30));
-    page.evaluate(LOOK);
+    page.evaluate(READ_CLOCK);
     page.wait_for("window.shown.length > 10", Duration::from_secs(30));
     page
 }
-
-/// Reads the clock in each picture that is shown: 20 squares are the bits of milliseconds.
-const LOOK: &str = "(() => {
-    const video = document.querySelector('video');
-    const canvas = document.createElement('canvas');
-    [canvas.width, canvas.height] = [320, 64];
-    const context = canvas.getContext('2d', { willReadFrequently: true });
-    window.shown = [];
-    const look = () => {
-        const now = Date.now();
-        context.drawImage(video, 0, 0, 320, 64);
-        const { data } = context.getImageData(0, 32, 320, 1);
-        let clock = 0;
-        for (let bit = 0; bit < 20; bit++) clock += data[4 * (16 * bit + 8)] > 128 ? 2 ** bit : 0;
-        const delay = (((now - clock) % 2 ** 20) + 2 ** 20) % 2 ** 20;
-        window.shown.push({ at: performance.now(), delay });
-        video.requestVideoFrameCallback(look);
-    };
-    video.requestVideoFrameCallback(look);
-})()";
 
 fn has_text(text: &str) -> String {
     format!("!!document.body?.innerText.includes('{text}')")

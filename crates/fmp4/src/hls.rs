@@ -177,28 +177,7 @@ const KEPT: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Track;
-
-    fn init() -> Output {
-        Output::Init(Init {
-            video: None,
-            audio: None,
-            left_out: Vec::new(),
-            bytes: Bytes::from_static(b"init"),
-            video_bytes: None,
-        })
-    }
-
-    fn picture(at: u64, is_key: bool, is_leading: bool) -> Output {
-        Output::Fragment(Fragment {
-            track: Track::Video,
-            is_key,
-            is_leading,
-            start: Duration::from_millis(at),
-            duration: Duration::from_millis(40),
-            bytes: Bytes::from_static(b"picture"),
-        })
-    }
+    use crate::testing::{init, picture};
 
     /// `seconds` of pictures from `from` seconds on, a key frame each half second.
     fn push(segmenter: &mut Segmenter, from: u64, seconds: u64) {

@@ -17,6 +17,8 @@ mod fragmenter;
 mod hls;
 mod output;
 mod recent;
+#[cfg(test)]
+mod testing;
 mod timeline;
 mod video;
 mod video_track;

@@ -59,33 +59,8 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use bytes::Bytes;
-
     use super::*;
-    use crate::Track;
-
-    fn init() -> Output {
-        Output::Init(Init {
-            video: None,
-            audio: None,
-            left_out: Vec::new(),
-            bytes: Bytes::from_static(b"init"),
-            video_bytes: None,
-        })
-    }
-
-    fn picture(at: u64, is_key: bool, is_leading: bool) -> Output {
-        Output::Fragment(Fragment {
-            track: Track::Video,
-            is_key,
-            is_leading,
-            start: Duration::from_millis(at),
-            duration: Duration::from_millis(40),
-            bytes: Bytes::from_static(b"picture"),
-        })
-    }
+    use crate::testing::{init, picture};
 
     #[test]
     fn a_player_starts_at_the_newest_key_frame_without_leading_pictures() {

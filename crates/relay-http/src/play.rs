@@ -41,7 +41,7 @@ pub enum PlayMessage {
     Binary(Bytes),
 }
 
-/// What one viewer gets: turns the output of a [`Fragmenter`](punctual_fmp4::Fragmenter) into
+/// The stream of one viewer: turns the output of a [`Fragmenter`](punctual_fmp4::Fragmenter) into
 /// messages.
 #[derive(Clone, Debug)]
 pub struct PlayFeed {

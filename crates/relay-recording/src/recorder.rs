@@ -169,6 +169,11 @@ impl Recorder {
         waited.unwrap_or_else(PoisonError::into_inner).0.report.has_ended
     }
 
+    /// Whether the recording has ended, because it was stopped or failed.
+    pub fn has_ended(&self) -> bool {
+        self.shared.lock().report.has_ended
+    }
+
     /// The state of the recording.
     pub fn report(&self) -> RecorderReport {
         self.shared.lock().report.clone()

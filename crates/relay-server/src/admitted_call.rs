@@ -1,9 +1,13 @@
 //! A caller that was admitted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use punctual_ends::{Connection, SrtEnd};
 use punctual_relay_access::Admitted;
+use punctual_relay_http::report::ConnectionRole;
 
+use crate::connections::NewConnection;
 use crate::hub::HeldPlace;
 
 /// A caller that was admitted, with what its connection needs.
@@ -29,5 +33,26 @@ impl AdmittedCall {
         place: HeldPlace,
     ) -> Self {
         Self { admitted, stream_id, is_backup, latency, _place: place }
+    }
+
+    /// Describes the connection of this caller.
+    pub(crate) fn describe(
+        &self,
+        connection: &Connection,
+        role: ConnectionRole,
+        protocol: &'static str,
+    ) -> NewConnection {
+        NewConnection {
+            role,
+            protocol,
+            stream: self.admitted.stream().shared(),
+            user: self.admitted.user().map(str::to_owned),
+            address: connection.socket.as_ref().map_or_else(String::new, SrtEnd::peer),
+            stream_id: self.stream_id.clone(),
+            latency_wish_ms: u32::try_from(self.latency.as_millis()).unwrap_or(u32::MAX),
+            end: connection.socket.clone(),
+            traffic: Arc::clone(&connection.traffic),
+            admitted: Some(self.admitted.clone()),
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::play::Players;
 use crate::wall;
 use crate::{play, recording, report};
 
-/// What the API may see and do.
+/// The relay behind the API: its reports, and the verbs of an operator.
 pub(crate) struct Api {
     hub: Arc<Hub>,
     operation: Arc<Operation>,

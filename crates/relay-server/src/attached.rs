@@ -1,4 +1,4 @@
-//! What belongs to a stream beside its callers: the source that is pulled, destinations, the
+//! The parts of a stream beside its callers: the source that is pulled, destinations, the
 //! recording.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::live_stream::LiveStream;
 use crate::pull::{pull, pull_on_demand};
 use crate::recording::Recording;
 
-/// What belongs to each stream, by the stream's name.
+/// The parts of all streams beside their callers, by the stream's name.
 #[derive(Default)]
 pub(crate) struct Attached {
     streams: Mutex<BTreeMap<Arc<str>, StreamParts>>,

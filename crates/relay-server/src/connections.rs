@@ -23,11 +23,11 @@ pub(crate) struct ServedConnection {
     /// The stream ID without secrets.
     pub(crate) stream_id: String,
     pub(crate) opened_at: SystemTime,
-    /// What the relay asked for, in milliseconds.
+    /// The latency that the relay asked for, in milliseconds.
     pub(crate) latency_wish_ms: u32,
     pub(crate) end: Option<SrtEnd>,
     pub(crate) traffic: Arc<MessageTraffic>,
-    /// What a caller was admitted for.
+    /// The rights of a caller; `None` for a connection that the relay made.
     pub(crate) admitted: Option<Admitted>,
     /// Ends it.
     pub(crate) stop: Stop,
@@ -47,7 +47,7 @@ struct Looks {
     rate: Bitrate,
 }
 
-/// What is known of a connection when it begins.
+/// The description of a connection that begins.
 pub(crate) struct NewConnection {
     pub(crate) role: ConnectionRole,
     pub(crate) protocol: &'static str,

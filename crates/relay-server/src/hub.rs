@@ -126,7 +126,7 @@ impl Hub {
         loop {
             let stream = self.stream(name);
             match stream.publish(id, admitted, is_backup) {
-                Ok((_, turn)) => {
+                Ok(turn) => {
                     self.settle(&stream, turn);
                     return Ok(stream);
                 }
@@ -386,7 +386,7 @@ impl Hub {
         ip: std::net::IpAddr,
         most: Option<usize>,
     ) -> Option<HeldPlace> {
-        let place = lock(&self.places).enter(None, ip, None, most).ok()?;
+        let place = lock(&self.places).enter(ip, most).ok()?;
         Some(HeldPlace { hub: Arc::clone(self), place: Some(place) })
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use punctual::Outgoing;
 use punctual_relay::{
-    Message, NotAdmitted, Publisher, PublisherId, Seat, Stream, StreamEvent, StreamRules,
-    StreamState, Viewer, ViewerId, ViewerState,
+    Message, NotAdmitted, Publisher, PublisherId, Stream, StreamEvent, StreamRules, StreamState,
+    Viewer, ViewerId, ViewerState,
 };
 use punctual_relay_access::Admitted;
 use punctual_units::Instant;
@@ -28,16 +28,16 @@ pub(crate) struct LiveStream {
 struct LiveState {
     machine: Stream,
     outlets: HashMap<ViewerId, Box<dyn Outlet>>,
-    /// What publishers that called were admitted for.
+    /// The rights of the publishers that called.
     admitted: HashMap<PublisherId, Admitted>,
     /// When the viewers' links are looked at next.
     next_look: Instant,
 }
 
-/// What a turn of a stream left to do for the relay.
+/// The result of a turn of a stream, for the relay to follow.
 #[derive(Debug, Default)]
 pub(crate) struct StreamTurn {
-    /// What happened, in order.
+    /// The events, in order.
     pub(crate) events: Vec<StreamEvent>,
 }
 
@@ -65,7 +65,7 @@ impl LiveStream {
 
     /// Seats a publisher.
     ///
-    /// A caller comes with what it was admitted for, a source that is pulled without.
+    /// A caller comes with its rights, a source that is pulled without.
     ///
     /// # Errors
     ///
@@ -75,17 +75,17 @@ impl LiveStream {
         id: PublisherId,
         admitted: Option<&Admitted>,
         is_backup: bool,
-    ) -> Result<(Seat, StreamTurn), NotAdmitted> {
+    ) -> Result<StreamTurn, NotAdmitted> {
         let mut inner = self.lock();
         let publisher = inner.publisher(admitted, is_backup);
-        let seat = inner.machine.publish(punctual::now(), id, publisher)?;
+        inner.machine.publish(punctual::now(), id, publisher)?;
         if let Some(admitted) = admitted {
             inner.admitted.insert(id, admitted.clone());
         }
         let turn = inner.events();
         drop(inner);
         self.online.notify_waiters();
-        Ok((seat, turn))
+        Ok(turn)
     }
 
     /// Whether [`publish`](Self::publish) would seat a caller now.
@@ -192,7 +192,7 @@ impl LiveStream {
 }
 
 impl LiveState {
-    /// What a newcomer is in the eyes of the machine.
+    /// Describes a newcomer to the machine.
     fn publisher(&self, admitted: Option<&Admitted>, is_backup: bool) -> Publisher {
         let active = self.machine.state(punctual::now()).publisher;
         let active = active.and_then(|active| self.admitted.get(&active));

@@ -38,7 +38,7 @@ pub(crate) struct Operation {
 struct OperationState {
     sources: Sources,
     loaded: Loaded,
-    /// What listens, by the URI of its settings.
+    /// The listeners, by the URI of their settings.
     ports: BTreeMap<String, BoundPort>,
     warnings: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Operation {
         }
     }
 
-    /// What belongs to the streams beside their callers.
+    /// The parts of streams beside their callers.
     pub(crate) fn attached(&self) -> &Attached {
         &self.attached
     }
@@ -111,7 +111,7 @@ impl Operation {
         let (old, new) = (hub.configuration(), loaded.configuration.clone());
         let change = ConfigChange::between(&old, &new);
         let rights = self.rights.of(&new).map_err(|it| Fault::Invalid(it, Vec::new()))?;
-        // What can fail comes first: new listeners.
+        // A new listener may fail, so it comes first.
         let is_new = |it: &&ListenerSettings| !self.state().ports.contains_key(&it.uri());
         let mut opened: Vec<String> = Vec::new();
         for settings in new.listeners.iter().filter(is_new) {

@@ -18,7 +18,7 @@ pub(crate) trait Outlet: Send {
     /// Sends what was taken. Returns whether the viewer is still there.
     fn flush(&mut self) -> bool;
 
-    /// What is known of the viewer's link, if anything is.
+    /// The state of the viewer's link, if it is known.
     fn link(&self) -> Option<ViewerLink>;
 }
 

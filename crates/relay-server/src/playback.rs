@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::Outgoing;
-use punctual_ends::{Connection, Failure, SrtEnd};
+use punctual_ends::{Connection, Failure};
 use punctual_relay_access::StreamName;
 use punctual_relay_http::report::ConnectionRole;
 use punctual_relay_recording::{Playback, PlayedPart};
@@ -15,7 +15,6 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
 use crate::admitted_call::AdmittedCall;
-use crate::connections::NewConnection;
 use crate::hub::Hub;
 use crate::recording::archive;
 
@@ -43,18 +42,7 @@ pub(crate) async fn serve(
     playback: Playback,
     protocol: &'static str,
 ) {
-    let known = hub.connected(NewConnection {
-        role: ConnectionRole::Viewer,
-        protocol,
-        stream: call.admitted.stream().shared(),
-        user: call.admitted.user().map(str::to_owned),
-        address: connection.socket.as_ref().map_or_else(String::new, SrtEnd::peer),
-        stream_id: call.stream_id.clone(),
-        latency_wish_ms: u32::try_from(call.latency.as_millis()).unwrap_or(u32::MAX),
-        end: connection.socket.clone(),
-        traffic: Arc::clone(&connection.traffic),
-        admitted: Some(call.admitted.clone()),
-    });
+    let known = hub.connected(call.describe(&connection, ConnectionRole::Viewer, protocol));
     let (sender, messages) = channel(READ_AHEAD);
     let reader = tokio::task::spawn_blocking(move || read(playback, &sender));
     let gone = connection.peer_gone();

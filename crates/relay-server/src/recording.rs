@@ -137,7 +137,7 @@ impl Recording {
 
 impl RecordingRun {
     fn is_running(&self) -> bool {
-        self.ended_at.is_none() && !self.recorder.report().has_ended
+        self.ended_at.is_none() && !self.recorder.has_ended()
     }
 }
 
@@ -263,7 +263,7 @@ impl Outlet for RecorderOutlet {
     }
 
     fn flush(&mut self) -> bool {
-        !self.recorder.report().has_ended
+        !self.recorder.has_ended()
     }
 
     fn link(&self) -> Option<punctual_relay::ViewerLink> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual::{CipherMode, ConnectionInfo};
 use punctual_ends::SrtEnd;
-use punctual_mpegts::{ElementaryStream, Fault, Inspector, StreamKind};
+use punctual_mpegts::{ElementaryStream, Fault, Inspector};
 use punctual_relay::Stream;
 use punctual_relay_http::report::{
     ConnectionReport, ConnectionRole, ForwardReport, LatencyReport, RecordingReport, SourceKind,
@@ -142,7 +142,7 @@ fn track(inspector: &Inspector, it: &ElementaryStream, now: Duration) -> TrackRe
             kind if kind.is_audio() => TrackKind::Audio,
             _ => TrackKind::Data,
         },
-        codec: codec(it.kind),
+        codec: it.kind.name().to_owned(),
         language: it.language.clone(),
         rate_bps: Some(inspector.bit_rate(it.pid, now)),
         ..TrackReport::default()
@@ -158,10 +158,6 @@ fn track(inspector: &Inspector, it: &ElementaryStream, now: Duration) -> TrackRe
         track.channels = Some(audio.channels);
     }
     track
-}
-
-fn codec(kind: StreamKind) -> String {
-    kind.name().to_owned()
 }
 
 /// The faults of a transport stream since the start of its source.

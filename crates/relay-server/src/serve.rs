@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use punctual::{CloseReason, Error, Message, Outgoing, SendOptions, Socket};
-use punctual_ends::{Connection, Failure, Reader, SrtEnd};
+use punctual_ends::{Connection, Failure, SrtEnd};
 use punctual_relay::{PublisherId, Viewer, ViewerId};
 use punctual_relay_http::report::{ConnectionRole, EventKind};
 
 use crate::admitted_call::AdmittedCall;
-use crate::connections::NewConnection;
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
 use crate::outlet::SrtOutlet;
@@ -20,7 +19,7 @@ pub(crate) async fn serve_publisher(
     call: &AdmittedCall,
     protocol: &'static str,
 ) {
-    let known = hub.connected(new(&connection, call, ConnectionRole::Publisher, protocol));
+    let known = hub.connected(call.describe(&connection, ConnectionRole::Publisher, protocol));
     let id = PublisherId(known.id);
     match hub.publish(call.admitted.stream(), id, Some(&call.admitted), call.is_backup) {
         Ok(stream) => {
@@ -96,7 +95,7 @@ impl StreamSource {
                 Ok(true)
             }
             Self::End(connection) => {
-                let more = read(&mut connection.reader, messages).await?;
+                let more = connection.reader.read_timed(messages).await?;
                 for message in &*messages {
                     connection.traffic.count(message.payload.len());
                 }
@@ -112,10 +111,6 @@ impl StreamSource {
     }
 }
 
-async fn read(reader: &mut Reader, messages: &mut Vec<Outgoing>) -> Result<bool, Failure> {
-    reader.read_timed(messages).await
-}
-
 fn is_live(socket: &Socket) -> bool {
     socket.info().transmission == punctual::Transmission::Live
 }
@@ -128,7 +123,7 @@ pub(crate) async fn serve_viewer(
     protocol: &'static str,
 ) {
     let Some((outlet, dropped)) = SrtOutlet::of(&connection) else { return };
-    let known = hub.connected(new(&connection, call, ConnectionRole::Viewer, protocol));
+    let known = hub.connected(call.describe(&connection, ConnectionRole::Viewer, protocol));
     let id = ViewerId(known.id);
     let Some(stream) = hub.wanted(call.admitted.stream()).await else {
         known.end("the stream has just ended");
@@ -163,26 +158,6 @@ pub(crate) async fn serve_viewer(
     let text = format!("{} views `{}` no longer", known.address, stream.name());
     hub.tell(EventKind::Unread, Some(stream.name()), Some(known.id), text);
     hub.disconnected(&known);
-}
-
-fn new(
-    connection: &Connection,
-    call: &AdmittedCall,
-    role: ConnectionRole,
-    protocol: &'static str,
-) -> NewConnection {
-    NewConnection {
-        role,
-        protocol,
-        stream: call.admitted.stream().shared(),
-        user: call.admitted.user().map(str::to_owned),
-        address: connection.socket.as_ref().map_or_else(String::new, SrtEnd::peer),
-        stream_id: call.stream_id.clone(),
-        latency_wish_ms: u32::try_from(call.latency.as_millis()).unwrap_or(u32::MAX),
-        end: connection.socket.clone(),
-        traffic: Arc::clone(&connection.traffic),
-        admitted: Some(call.admitted.clone()),
-    }
 }
 
 /// Completes when the time is over that a caller was admitted for.

@@ -1,4 +1,4 @@
-//! What the configuration means for streams and connections.
+//! The rules of streams and the options of connections, from the configuration.
 
 use std::time::Duration;
 
@@ -100,7 +100,8 @@ impl Backoff {
     pub(crate) fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.longest);
-        let share = f64::from(random()) / f64::from(u32::MAX);
+        // Without random numbers the pauses are the shortest ones.
+        let share = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
         pause.mul_f64(0.5 + share / 2.0)
     }
 
@@ -110,13 +111,6 @@ impl Backoff {
             self.next = self.first;
         }
     }
-}
-
-fn random() -> u32 {
-    let mut bytes = [0; 4];
-    // Without random numbers the pauses are the shortest ones.
-    let _ = getrandom::fill(&mut bytes);
-    u32::from_ne_bytes(bytes)
 }
 
 /// The time of good media after which the first pause is due again.

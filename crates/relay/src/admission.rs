@@ -12,9 +12,9 @@ pub enum NotAdmitted {
     /// The user views the stream as often as it may.
     #[error("the user views the stream as often as it may")]
     TooManyOfUser,
-    /// The user or the address has as many connections as it may have.
-    #[error("the user or the address has as many connections as it may have")]
-    TooManyConnections,
+    /// The address has as many connections as it may have.
+    #[error("the address has as many connections as it may have")]
+    TooManyOfAddress,
     /// The stream has no publisher and no viewer any more.
     #[error("the stream has ended")]
     Ended,

@@ -3,8 +3,8 @@
 //! The machine has no socket, no clock and no thread: the caller passes in messages and the time,
 //! and takes out messages and events. One [`Stream`] is one name: at most one publisher is active,
 //! its messages are held once, its transport stream is read once, and each viewer is a place in it.
-//! [`Refusals`] keeps the latest callers that were refused, [`Places`] counts what each user and
-//! each address has.
+//! [`Refusals`] keeps the latest callers that were refused, [`Places`] counts the connections of
+//! each address.
 //!
 //! ```
 //! use bytes::Bytes;

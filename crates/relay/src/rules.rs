@@ -5,13 +5,13 @@ use std::time::Duration;
 /// The rules of one stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StreamRules {
-    /// What happens to a publisher that calls while another one is active.
+    /// The answer to a publisher that calls while another one is active.
     pub second_publisher: SecondPublisher,
     /// The time for which viewers outlive their publisher.
     pub keep_viewers: Duration,
     /// Where a viewer starts.
     pub start: Start,
-    /// What happens to a viewer that is too slow.
+    /// The treatment of a viewer that is too slow.
     pub slow_viewer: SlowViewer,
     /// The most that a viewer may be behind the stream.
     pub viewer_buffer: Duration,
@@ -21,7 +21,7 @@ pub struct StreamRules {
     pub max_viewers_per_user: Option<usize>,
 }
 
-/// What happens to a publisher that calls while another one is active.
+/// The answer to a publisher that calls while another one is active.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SecondPublisher {
     /// It replaces the active one if it has the same rights, and is refused otherwise.
@@ -43,7 +43,7 @@ pub enum Start {
     Live,
 }
 
-/// What happens to a viewer that is further behind than the rules allow.
+/// The treatment of a viewer that is further behind than the rules allow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SlowViewer {
     /// It goes on at a later random access point.

@@ -9,10 +9,11 @@
 
 mod site;
 
-use std::process::Command;
 use std::time::Duration;
 
-use interop::{Chromium, Folder, Page, Process, Tool, Window, have_all, retry_if_stalled};
+use interop::{
+    Chromium, Folder, Page, Process, Tool, Window, clock_encoder, have_all, retry_if_stalled,
+};
 
 use crate::site::Site;
 
@@ -103,17 +104,6 @@ fn open(browser: &mut Chromium, site: &Site) -> Page {
 /// Starts an encoder that sends to `port` what the test is about: a clock in the picture, and a
 /// tone.
 fn start_encoder(folder: &Folder, port: u16, codecs: &str) -> Process {
-    // The clock is drawn behind the pace of `-re`, which reads some pictures ahead.
-    let clock = "settb=AVTB,setpts=RTCTIME,\
-                 geq=lum='255*mod(floor(mod(T,1048.576)*1000/pow(2,floor(X/16))),2)':cb=128:cr=128,\
-                 setpts=N/25/TB";
-    let mut command = Command::new("ffmpeg");
-    command.args(["-hide_banner", "-v", "warning"]);
-    command.args(["-re", "-f", "lavfi", "-i", "color=black:s=320x64:r=25"]);
-    command.args(["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"]);
-    command.args(["-vf", clock]);
-    command.args(codecs.split_whitespace());
-    command.args(["-flush_packets", "1", "-f", "mpegts"]);
-    command.arg(format!("tcp://127.0.0.1:{port}?tcp_nodelay=1"));
+    let command = clock_encoder(codecs, &format!("tcp://127.0.0.1:{port}?tcp_nodelay=1"));
     Process::start("encoder", command, folder)
 }

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use interop::READ_CLOCK;
 use punctual_fmp4::{Fragmenter, Output, Recent, Segmenter};
 use punctual_mpegts::{Framer, Inspector};
 use punctual_relay_http::{PLAYER_JS, PlayFeed, PlayMessage};
@@ -48,6 +49,7 @@ impl Site {
         let runtime = tokio::runtime::Runtime::new().expect("threads can be started");
         let app = Router::new()
             .route("/", get(async || Html(include_str!("page.html"))))
+            .route("/read_clock.js", get(read_clock))
             .route("/player.js", get(player))
             .route("/play", get(play))
             .route("/hls/{file}", get(hls))
@@ -133,6 +135,10 @@ impl Shared {
             };
         }
     }
+}
+
+async fn read_clock() -> Response {
+    ([(CONTENT_TYPE, "text/javascript")], READ_CLOCK).into_response()
 }
 
 async fn player() -> Response {

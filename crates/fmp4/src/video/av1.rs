@@ -1,6 +1,7 @@
 use mp4_atom::{Av01, Av1c};
+use punctual_mpegts::without_emulation_prevention;
 
-use super::nal::{nal_units, without_emulation_prevention};
+use super::nal::nal_units;
 use super::{Picture, VideoCoding, VideoConfig, visual};
 use crate::bits::BitReader;
 

@@ -1,6 +1,7 @@
 use mp4_atom::{Avc1, Avcc, AvccExt};
+use punctual_mpegts::without_emulation_prevention;
 
-use super::nal::{append_with_length, nal_units, without_emulation_prevention};
+use super::nal::{append_with_length, nal_units};
 use super::parameter_sets::ParameterSets;
 use super::{Picture, VideoCoding, VideoConfig, visual};
 use crate::bits::BitReader;

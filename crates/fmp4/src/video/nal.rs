@@ -29,21 +29,6 @@ fn without_trailing_zeros(nal: &[u8]) -> &[u8] {
     &nal[..length]
 }
 
-/// The bytes of a NAL unit, except each 03 after 00 00, which keeps start codes out.
-pub(crate) fn without_emulation_prevention(nal: &[u8]) -> Vec<u8> {
-    let mut raw = Vec::with_capacity(nal.len());
-    let mut zeros = 0;
-    for &byte in nal {
-        if zeros >= 2 && byte == 3 {
-            zeros = 0;
-            continue;
-        }
-        zeros = if byte == 0 { zeros + 1 } else { 0 };
-        raw.push(byte);
-    }
-    raw
-}
-
 /// Appends a NAL unit with its length in four bytes before it.
 pub(crate) fn append_with_length(nal: &[u8], to: &mut Vec<u8>) {
     // A PES packet is shorter than 4 GiB.
@@ -65,14 +50,6 @@ mod tests {
         assert_eq!(found, [&[0x67, 1][..], &[0x68], &[0x65, 0, 0, 3]]);
         assert_eq!(nal_units(&[0, 0, 1]).count(), 0);
         assert_eq!(nal_units(&[0, 0]).count(), 0);
-    }
-
-    #[test]
-    fn emulation_prevention_is_taken_out() {
-        assert_eq!(
-            without_emulation_prevention(&[1, 0, 0, 3, 1, 3, 0, 0, 3]),
-            [1, 0, 0, 1, 3, 0, 0]
-        );
     }
 
     proptest! {

@@ -52,8 +52,9 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// A NAL unit without the bytes that keep start codes out of it (emulation_prevention_three_byte).
-pub(super) fn unescaped(nal: &[u8]) -> Vec<u8> {
+/// Copies a NAL unit without the bytes that keep start codes out of it
+/// (`emulation_prevention_three_byte`, ITU-T H.264 section 7.3.1).
+pub fn without_emulation_prevention(nal: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(nal.len());
     let mut zeros = 0;
     for &byte in nal {
@@ -81,7 +82,9 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_taken_out() {
-        assert_eq!(unescaped(&[1, 0, 0, 3, 1, 0, 0, 0, 3, 3]), [1, 0, 0, 1, 0, 0, 0, 3]);
+    fn emulation_prevention_is_taken_out() {
+        let plain = without_emulation_prevention;
+        assert_eq!(plain(&[1, 0, 0, 3, 1, 0, 0, 0, 3, 3]), [1, 0, 0, 1, 0, 0, 0, 3]);
+        assert_eq!(plain(&[1, 0, 0, 3, 1, 3, 0, 0, 3]), [1, 0, 0, 1, 3, 0, 0]);
     }
 }

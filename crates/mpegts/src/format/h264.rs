@@ -1,10 +1,10 @@
-use super::bits::{Bits, unescaped};
+use super::bits::{Bits, without_emulation_prevention};
 use super::facts::{VideoFormat, rate, size};
 
 /// Reads a sequence parameter set, from the byte of its type on (ISO/IEC 14496-10 section
 /// 7.3.2.1.1).
 pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
-    let plain = unescaped(nal.get(1..)?);
+    let plain = without_emulation_prevention(nal.get(1..)?);
     let mut bits = Bits::new(&plain);
     let profile_number = bits.bits(8) as u8;
     let constraints = bits.bits(8) as u8;
@@ -132,7 +132,7 @@ const HIGH_PROFILES: [u8; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 
 
 /// The type of a slice, from the byte of its NAL unit's type on (section 7.3.3).
 pub(crate) fn slice_type(nal: &[u8]) -> u32 {
-    let plain = unescaped(nal.get(1..).unwrap_or_default());
+    let plain = without_emulation_prevention(nal.get(1..).unwrap_or_default());
     let mut bits = Bits::new(&plain);
     bits.ue();
     bits.ue()

@@ -1,9 +1,9 @@
-use super::bits::{Bits, unescaped};
+use super::bits::{Bits, without_emulation_prevention};
 use super::facts::{VideoFormat, rate, size};
 
 /// Reads a sequence parameter set, from its NAL unit's header on (ITU-T H.265 section 7.3.2.2).
 pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
-    let plain = unescaped(nal.get(2..)?);
+    let plain = without_emulation_prevention(nal.get(2..)?);
     let mut bits = Bits::new(&plain);
     bits.skip(4);
     let sub_layers = bits.bits(3);

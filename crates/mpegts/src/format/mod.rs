@@ -16,6 +16,7 @@ mod mpeg2;
 
 pub(crate) use audio::read as audio;
 pub(crate) use av1::read as av1;
+pub use bits::without_emulation_prevention;
 pub use facts::{AudioFormat, VideoFormat};
 pub(crate) use h264::{read as h264, slice_type};
 pub(crate) use hevc::read as hevc;

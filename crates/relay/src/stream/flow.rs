@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-/// What the connection of a viewer tells of its link.
+/// The state of a viewer's link, by the viewer's connection.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ViewerLink {
     /// Bytes that were sent, or wait to be sent, and that the viewer has not acknowledged.
@@ -26,7 +26,7 @@ pub struct ViewerLink {
 /// queue grows until each packet comes too late, and the viewer sees no whole picture. So from the
 /// moment when the oldest packet is older than a round trip and the latency, there is a limit: what
 /// the link has carried lately in half the latency and the least round trip. A queue then stays
-/// below half the latency, so that packets that are sent do come in time.
+/// below half the latency, so that packets that are sent have time to arrive.
 #[derive(Debug, Default)]
 pub(super) struct ViewerFlow {
     link: ViewerLink,

@@ -1,4 +1,4 @@
-//! What comes from the active publisher: whole packets, read once.
+//! The way in of the active publisher's messages: whole packets, read once.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -59,7 +59,7 @@ impl MessageCount {
     }
 }
 
-/// What happened in a stream.
+/// An event of a stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StreamEvent {
     /// A publisher became active, and no other was active just before.
@@ -133,9 +133,9 @@ pub struct StreamState {
 /// The state of a viewer at one moment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ViewerState {
-    /// What is known of it.
+    /// Its description.
     pub viewer: Viewer,
-    /// What it does.
+    /// Its phase.
     pub phase: ViewerPhase,
     /// How far it is behind the stream.
     pub lag: Duration,
@@ -402,7 +402,7 @@ impl Stream {
         }
     }
 
-    /// What its transport stream tells of itself.
+    /// The programs, formats and faults of its transport stream.
     pub fn inspector(&self) -> &Inspector {
         self.intake.inspector()
     }
@@ -434,7 +434,7 @@ impl Stream {
         self.events.push_back(StreamEvent::Ended { viewers });
     }
 
-    /// What happened, in order.
+    /// The next event, in order.
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         self.events.pop_front()
     }

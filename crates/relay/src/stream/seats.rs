@@ -8,7 +8,7 @@ use crate::{NotAdmitted, SecondPublisher};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PublisherId(pub u64);
 
-/// What is known of a publisher when it calls.
+/// The description of a publisher that calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Publisher {
     /// Whether it has the rights of the publisher that is active now.
@@ -41,7 +41,7 @@ pub(super) struct Seats {
     standby: Vec<Seated>,
 }
 
-/// What a newcomer changed.
+/// The result of a publisher's arrival.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct PublisherArrival {
     pub(super) seat: Seat,

@@ -15,7 +15,7 @@ use crate::{Start, StreamRules};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ViewerId(pub u64);
 
-/// What is known of a viewer when it calls.
+/// The description of a viewer that calls.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Viewer {
     /// The user, by whose rights it views; `None` for anybody.
@@ -27,7 +27,7 @@ pub struct Viewer {
     pub is_internal: bool,
 }
 
-/// What a viewer does at present.
+/// The phase of a viewer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ViewerPhase {
     /// It waits for a place to start.
@@ -47,7 +47,7 @@ pub(super) struct ViewerPlace {
     step: ViewerStep,
     /// The source whose messages it gets.
     source: u64,
-    /// What the viewer misses is cut out without a trace for its decoder.
+    /// Leaves out parts of the stream so that the viewer's decoder sees no error.
     cut: Cut,
     /// Messages that are due to it before the one at the cursor.
     due: VecDeque<Message>,
@@ -62,7 +62,7 @@ pub(super) struct ViewerPlace {
     has_skipped: bool,
 }
 
-/// What comes next for a viewer.
+/// The next messages for a viewer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ViewerStep {
     /// The first place to start at this message or later.
@@ -146,7 +146,7 @@ impl ViewerPlace {
         &self.flow
     }
 
-    /// What is known of the viewer.
+    /// Its description.
     pub(super) const fn viewer(&self) -> &Viewer {
         &self.viewer
     }

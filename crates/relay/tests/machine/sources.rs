@@ -1,4 +1,4 @@
-//! What a publisher may send: messages of odd sizes, no transport stream, late messages.
+//! Streams that publishers send: messages of odd sizes, no transport stream, late messages.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::world::{STEP, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a viewer gets from now on.
+/// The messages that a viewer gets from now on.
 fn watch(world: &mut World, id: u64, time: Duration) -> Vec<u8> {
     let (end, mut got) = (world.now + time, Vec::new());
     while world.now < end {
