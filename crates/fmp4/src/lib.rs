@@ -11,7 +11,6 @@
 
 mod audio;
 mod audio_track;
-mod bits;
 mod boxes;
 mod fragmenter;
 mod hls;

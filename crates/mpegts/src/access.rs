@@ -1,4 +1,4 @@
-use crate::format::{self, VideoFormat};
+use crate::format::{self, VideoFormat, has_recovery_point, without_emulation_prevention};
 use crate::{PesHeader, StreamKind};
 
 /// Looks into the start of each PES packet of a video stream for a random access point, and for the
@@ -211,7 +211,7 @@ impl AccessFinder {
                 Answer::Picture(self.has_recovery_point || is_intra)
             }
             SEI_H264 if has_ended => {
-                self.has_recovery_point |= has_sei(&self.unit[1..], RECOVERY_POINT);
+                self.has_recovery_point |= has_recovery_point(&self.unit[1..]);
                 Answer::Next
             }
             7 if has_ended => {
@@ -253,7 +253,14 @@ impl AccessFinder {
                 return Answer::More;
             }
             self.has_parameters = true;
-            self.format = format::av1(&self.unit[at..]).or(self.format);
+            let has_lengths = matches!(self.state, State::Obu { .. });
+            let payload = &self.unit[at..];
+            let format = if has_lengths {
+                format::av1(payload)
+            } else {
+                format::av1(&without_emulation_prevention(payload))
+            };
+            self.format = format.or(self.format);
             return Answer::Next;
         }
         // show_existing_frame, and two bits of the frame's type, of which 0 is that of a key frame.
@@ -284,32 +291,7 @@ impl AccessFinder {
 
 /// Whether the slice of a NAL unit has only intra prediction (ISO/IEC 14496-10 section 7.3.3).
 fn is_intra_slice(nal: &[u8]) -> bool {
-    matches!(format::slice_type(nal), 2 | 4 | 7 | 9)
-}
-
-/// Whether a message of this type stands among supplemental information (section 7.3.2.3). Bytes
-/// that keep start codes out make a message longer, which does not matter for its type.
-fn has_sei(mut messages: &[u8], kind: u32) -> bool {
-    let number = |bytes: &mut &[u8]| {
-        let mut sum = 0_u32;
-        while let Some((&byte, rest)) = bytes.split_first() {
-            *bytes = rest;
-            sum += u32::from(byte);
-            if byte != 0xFF {
-                return Some(sum);
-            }
-        }
-        None
-    };
-    while messages.len() > 1 {
-        let Some(found) = number(&mut messages) else { return false };
-        if found == kind {
-            return true;
-        }
-        let Some(length) = number(&mut messages) else { return false };
-        messages = messages.get(length as usize..).unwrap_or_default();
-    }
-    false
+    matches!(format::slice_type(nal), Some(2 | 4 | 7 | 9))
 }
 
 /// The length of an OBU by the start of its bytes: `None` if more are needed, `Some(None)` if it
@@ -352,7 +334,6 @@ const UNIT: usize = 512;
 const SLICE_START: usize = 16;
 
 const SEI_H264: u8 = 6;
-const RECOVERY_POINT: u32 = 6;
 
 #[cfg(test)]
 mod tests {
@@ -452,6 +433,20 @@ mod tests {
             let bytes = [&HEADER[..], &bytes].concat();
             let whole = answer(kind, &bytes, &[bytes.len()]);
             prop_assert_eq!(answer(kind, &bytes, &pieces), whole);
+        }
+    }
+
+    #[test]
+    fn a_sequence_header_of_av1_is_read_with_start_codes_and_without() {
+        // A start code must not stand within a unit, so a 3 stands between the zeros.
+        let coded =
+            [0x0A, 0x0B, 0x00, 0x00, 0x03, 0x00, 0x04, 0x3C, 0xFE, 0xCC, 0xFB, 0xF9, 0x00, 0x40];
+        let delimiter = [0x12, 0];
+        for bytes in [units(&[&delimiter, &coded, &[0x32]]), obus(&[&delimiter, &SEQUENCE])] {
+            let mut finder = AccessFinder::new(StreamKind::Av1);
+            finder.begin(PesHeader::parse(&bytes).unwrap(), &bytes);
+            let size = finder.format().map(|format| (format.width, format.height));
+            assert_eq!(size, Some((320, 180)));
         }
     }
 

@@ -78,7 +78,10 @@ pub use aligner::Aligner;
 pub use checker::{Checker, StreamReport};
 pub use clock::ClockReport;
 pub use cut::Cut;
-pub use format::{AudioFormat, VideoFormat, without_emulation_prevention};
+pub use format::{
+    AudioFormat, BitReader, SampleFormat, VideoFormat, has_recovery_point,
+    without_emulation_prevention,
+};
 pub use framer::Framer;
 pub use health::{Fault, Health, Occurrences};
 pub use inspector::Inspector;

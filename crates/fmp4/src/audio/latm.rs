@@ -1,5 +1,5 @@
 use super::{AudioConfig, FoundFrame, aac};
-use crate::bits::BitReader;
+use punctual_mpegts::BitReader;
 
 /// Reads AAC in LATM with LOAS as transport streams carry it (ISO/IEC 14496-3 section 1.7): one
 /// program, one layer, frames of variable length. Other forms are left out.

@@ -1,9 +1,8 @@
 use mp4_atom::{Av01, Av1c};
-use punctual_mpegts::without_emulation_prevention;
+use punctual_mpegts::{VideoFormat, without_emulation_prevention};
 
 use super::nal::nal_units;
-use super::{Picture, VideoCoding, VideoConfig, visual};
-use crate::bits::BitReader;
+use super::{Picture, VideoCoding, VideoConfig, size, visual};
 
 /// Reads temporal units of AV1, and writes samples of `av01` (AV1 in ISO BMFF).
 ///
@@ -62,7 +61,7 @@ impl Reader {
     fn take_sequence(&mut self, payload: &[u8]) {
         if self.sequence != payload && payload.len() <= LONGEST_SEQUENCE {
             self.sequence = payload.to_vec();
-            self.config = Sequence::read(payload).and_then(|sequence| sequence.config(payload));
+            self.config = make_config(payload);
         }
     }
 }
@@ -109,181 +108,44 @@ fn is_key_frame(header: &[u8], is_still: bool) -> bool {
     is_still || header.first().is_some_and(|byte| byte & 0b1111_0000 == 0b0001_0000)
 }
 
-/// The fields of a sequence header that a sample entry repeats.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Sequence {
-    profile: u8,
-    level: u8,
-    is_high_tier: bool,
-    width: u16,
-    height: u16,
-    color: Color,
-}
-
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Color {
-    has_high_depth: bool,
-    has_12_bits: bool,
-    is_monochrome: bool,
-    subsampling_x: bool,
-    subsampling_y: bool,
-    sample_position: u8,
-}
-
-impl Sequence {
-    /// Section 5.5.
-    fn read(payload: &[u8]) -> Option<Self> {
-        let mut bits = BitReader::new(payload);
-        let profile = bits.bits(3)?;
-        bits.bit()?;
-        let is_reduced = bits.bit()?;
-        let (mut level, mut is_high_tier) = (0, false);
-        if is_reduced {
-            level = bits.bits(5)?;
-        } else {
-            (level, is_high_tier) = read_operating_points(&mut bits).unwrap_or((level, false));
-        }
-        let (width_bits, height_bits) = (bits.bits(4)? + 1, bits.bits(4)? + 1);
-        let width = bits.bits(width_bits)?.checked_add(1)?;
-        let height = bits.bits(height_bits)?.checked_add(1)?;
-        if !is_reduced && bits.bit()? {
-            bits.skip(7)?;
-        }
-        bits.skip(3)?;
-        if !is_reduced {
-            skip_tools(&mut bits)?;
-        }
-        bits.skip(3)?;
-        Some(Self {
-            profile: u8::try_from(profile).ok()?,
-            level: u8::try_from(level).ok()?,
-            is_high_tier,
-            width: u16::try_from(width).ok()?,
-            height: u16::try_from(height).ok()?,
-            color: Color::read(&mut bits, profile)?,
-        })
-    }
-
-    fn config(self, payload: &[u8]) -> Option<VideoConfig> {
-        let mut config_obus = Vec::new();
-        append_obu(&[SEQUENCE_HEADER << 3], payload, &mut config_obus);
-        let color = self.color;
-        let entry = Av01 {
-            visual: visual(self.width, self.height),
-            av1c: Av1c {
-                seq_profile: self.profile,
-                seq_level_idx_0: self.level,
-                seq_tier_0: self.is_high_tier,
-                high_bitdepth: color.has_high_depth,
-                twelve_bit: color.has_12_bits,
-                monochrome: color.is_monochrome,
-                chroma_subsampling_x: color.subsampling_x,
-                chroma_subsampling_y: color.subsampling_y,
-                chroma_sample_position: color.sample_position,
-                initial_presentation_delay: None,
-                config_obus,
-            },
-            btrt: None,
-            ccst: None,
-            colr: None,
-            pasp: None,
-            taic: None,
-            spatial: None,
-        };
-        let tier = if self.is_high_tier { 'H' } else { 'M' };
-        let depth = match (color.has_high_depth, color.has_12_bits) {
-            (false, _) => 8,
-            (true, false) => 10,
-            (true, true) => 12,
-        };
-        Some(VideoConfig {
-            coding: VideoCoding::Av1,
-            codec: format!("av01.{}.{:02}{tier}.{depth:02}", self.profile, self.level),
-            width: self.width,
-            height: self.height,
-            entry: entry.into(),
-        })
-    }
-}
-
-/// Timing and operating points; the level and tier of the first point.
-fn read_operating_points(bits: &mut BitReader<'_>) -> Option<(u32, bool)> {
-    let (mut has_model, mut delay_length) = (false, 0);
-    if bits.bit()? {
-        bits.skip(64)?;
-        if bits.bit()? {
-            bits.unsigned()?;
-        }
-        has_model = bits.bit()?;
-        if has_model {
-            delay_length = bits.bits(5)? + 1;
-            bits.skip(32 + 5 + 5)?;
-        }
-    }
-    let has_delay = bits.bit()?;
-    let mut first = None;
-    for _ in 0..=bits.bits(5)? {
-        bits.skip(12)?;
-        let level = bits.bits(5)?;
-        let is_high_tier = level > 7 && bits.bit()?;
-        if has_model && bits.bit()? {
-            bits.skip(2 * delay_length + 1)?;
-        }
-        if has_delay && bits.bit()? {
-            bits.skip(4)?;
-        }
-        first.get_or_insert((level, is_high_tier));
-    }
-    first
-}
-
-/// The tools that only moving pictures have.
-fn skip_tools(bits: &mut BitReader<'_>) -> Option<()> {
-    bits.skip(4)?;
-    let has_order_hint = bits.bit()?;
-    if has_order_hint {
-        bits.skip(2)?;
-    }
-    let chooses_tools = bits.bit()?;
-    let forces_tools = chooses_tools || bits.bit()?;
-    if forces_tools && !bits.bit()? {
-        bits.skip(1)?;
-    }
-    if has_order_hint { bits.skip(3) } else { Some(()) }
-}
-
-impl Color {
-    /// Section 5.5.2.
-    fn read(bits: &mut BitReader<'_>, profile: u32) -> Option<Self> {
-        let mut color = Self { has_high_depth: bits.bit()?, ..Self::default() };
-        color.has_12_bits = profile == 2 && color.has_high_depth && bits.bit()?;
-        color.is_monochrome = profile != 1 && bits.bit()?;
-        let mut description = 0;
-        if bits.bit()? {
-            description = bits.bits(24)?;
-        }
-        if color.is_monochrome {
-            (color.subsampling_x, color.subsampling_y) = (true, true);
-            return Some(color);
-        }
-        if description == SRGB {
-            return Some(color);
-        }
-        bits.bit()?;
-        (color.subsampling_x, color.subsampling_y) = match profile {
-            0 => (true, true),
-            1 => (false, false),
-            _ if color.has_12_bits => {
-                let x = bits.bit()?;
-                (x, x && bits.bit()?)
-            }
-            _ => (true, false),
-        };
-        if color.subsampling_x && color.subsampling_y {
-            color.sample_position = u8::try_from(bits.bits(2)?).ok()?;
-        }
-        Some(color)
-    }
+/// The sample entry for the payload of a sequence header.
+fn make_config(payload: &[u8]) -> Option<VideoConfig> {
+    let format = VideoFormat::of_av1(payload)?;
+    let samples = format.samples?;
+    let (width, height) = size(&format)?;
+    let mut config_obus = Vec::new();
+    append_obu(&[SEQUENCE_HEADER << 3], payload, &mut config_obus);
+    let entry = Av01 {
+        visual: visual(width, height),
+        av1c: Av1c {
+            seq_profile: format.profile_number,
+            seq_level_idx_0: format.level,
+            seq_tier_0: format.is_high_tier,
+            high_bitdepth: samples.luma_bits > 8,
+            twelve_bit: samples.luma_bits == 12,
+            monochrome: samples.chroma == 0,
+            chroma_subsampling_x: samples.chroma < 3,
+            chroma_subsampling_y: samples.chroma < 2,
+            chroma_sample_position: samples.chroma_position,
+            initial_presentation_delay: None,
+            config_obus,
+        },
+        btrt: None,
+        ccst: None,
+        colr: None,
+        pasp: None,
+        taic: None,
+        spatial: None,
+    };
+    let tier = if format.is_high_tier { 'H' } else { 'M' };
+    let (profile, level, depth) = (format.profile_number, format.level, samples.luma_bits);
+    Some(VideoConfig {
+        coding: VideoCoding::Av1,
+        codec: format!("av01.{profile}.{level:02}{tier}.{depth:02}"),
+        width,
+        height,
+        entry: entry.into(),
+    })
 }
 
 const SEQUENCE_HEADER: u8 = 1;
@@ -291,9 +153,6 @@ const FRAME_HEADER: u8 = 3;
 const TILE_GROUP: u8 = 4;
 const METADATA: u8 = 5;
 const FRAME: u8 = 6;
-
-/// BT.709 primaries, the sRGB curve and the identity matrix: red, green and blue.
-const SRGB: u32 = 1 << 16 | 13 << 8;
 
 /// Real sequence headers have a dozen bytes.
 const LONGEST_SEQUENCE: usize = 4096;
@@ -331,7 +190,6 @@ mod tests {
     proptest! {
         #[test]
         fn any_unit_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Sequence::read(&bytes);
             let mut reader = Reader::default();
             reader.read(&bytes);
             reader.read(&[&[0, 0, 1, 0x0A][..], &bytes].concat());

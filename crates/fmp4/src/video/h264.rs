@@ -1,10 +1,9 @@
 use mp4_atom::{Avc1, Avcc, AvccExt};
-use punctual_mpegts::without_emulation_prevention;
+use punctual_mpegts::{BitReader, VideoFormat, has_recovery_point};
 
 use super::nal::{append_with_length, nal_units};
 use super::parameter_sets::ParameterSets;
-use super::{Picture, VideoCoding, VideoConfig, visual};
-use crate::bits::BitReader;
+use super::{Picture, VideoCoding, VideoConfig, size, visual};
 
 /// Reads access units of H.264 (ISO/IEC 14496-10), and writes samples of `avc1`
 /// (ISO/IEC 14496-15).
@@ -50,12 +49,13 @@ impl Reader {
     fn make_config(&self) -> Option<VideoConfig> {
         let sps = self.sps.first()?;
         self.pps.first()?;
-        let fields = Sps::read(sps)?;
+        let format = VideoFormat::of_h264(sps)?;
+        let samples = format.samples?;
         let &[_, profile, compatibility, level, ..] = sps else { return None };
         let ext = matches!(profile, 100 | 110 | 122 | 144).then(|| AvccExt {
-            chroma_format: fields.chroma_format,
-            bit_depth_luma: fields.bit_depth_luma,
-            bit_depth_chroma: fields.bit_depth_chroma,
+            chroma_format: samples.chroma,
+            bit_depth_luma: samples.luma_bits,
+            bit_depth_chroma: samples.chroma_bits,
             sequence_parameter_sets_ext: Vec::new(),
         });
         let avcc = Avcc {
@@ -68,7 +68,7 @@ impl Reader {
             picture_parameter_sets: self.pps.to_vec(),
             ext,
         };
-        let (width, height) = (fields.width, fields.height);
+        let (width, height) = size(&format)?;
         let entry = Avc1 {
             visual: visual(width, height),
             avcc,
@@ -94,139 +94,6 @@ fn set_number(bytes: &[u8]) -> Option<u8> {
     u8::try_from(BitReader::new(bytes).unsigned()?).ok()
 }
 
-/// Whether an SEI message says that decoding may start here (recovery point, payload type 6).
-fn has_recovery_point(mut messages: &[u8]) -> bool {
-    // Each message has a type and a size, in bytes of 255 and a last one.
-    while messages.len() > 2 {
-        let Some(kind) = sei_number(&mut messages) else { return false };
-        let Some(size) = sei_number(&mut messages) else { return false };
-        if kind == 6 {
-            return true;
-        }
-        messages = messages.get(size..).unwrap_or_default();
-    }
-    false
-}
-
-fn sei_number(bytes: &mut &[u8]) -> Option<usize> {
-    let mut number = 0;
-    loop {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number += usize::from(byte);
-        if byte != 255 {
-            return Some(number);
-        }
-    }
-}
-
-/// The fields of a sequence parameter set that a sample entry repeats.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Sps {
-    chroma_format: u8,
-    bit_depth_luma: u8,
-    bit_depth_chroma: u8,
-    width: u16,
-    height: u16,
-}
-
-impl Sps {
-    /// Section 7.3.2.1.1, up to the cropping.
-    fn read(nal: &[u8]) -> Option<Self> {
-        let raw = without_emulation_prevention(nal);
-        let mut bits = BitReader::new(raw.get(1..)?);
-        let profile = bits.bits(8)?;
-        bits.skip(16)?;
-        bits.unsigned()?;
-        let (mut chroma_format, mut depths) = (1, [8, 8]);
-        if HAS_CHROMA_FORMAT.contains(&profile) {
-            chroma_format = bits.unsigned().filter(|&format| format <= 3)?;
-            if chroma_format == 3 {
-                bits.bit()?;
-            }
-            for depth in &mut depths {
-                *depth = 8 + bits.unsigned().filter(|&depth| depth <= 6)?;
-            }
-            bits.bit()?;
-            skip_scaling_matrix(&mut bits, chroma_format)?;
-        }
-        bits.unsigned()?;
-        skip_picture_order(&mut bits)?;
-        bits.unsigned()?;
-        bits.bit()?;
-        let (width, height) = read_size(&mut bits, chroma_format)?;
-        Some(Self {
-            chroma_format: u8::try_from(chroma_format).ok()?,
-            bit_depth_luma: u8::try_from(depths[0]).ok()?,
-            bit_depth_chroma: u8::try_from(depths[1]).ok()?,
-            width,
-            height,
-        })
-    }
-}
-
-fn skip_scaling_matrix(bits: &mut BitReader<'_>, chroma_format: u32) -> Option<()> {
-    if !bits.bit()? {
-        return Some(());
-    }
-    for list in 0..if chroma_format == 3 { 12 } else { 8 } {
-        if !bits.bit()? {
-            continue;
-        }
-        let (mut last, mut next) = (8, 8);
-        for _ in 0..if list < 6 { 16 } else { 64 } {
-            if next != 0 {
-                next = (last + bits.signed()?.clamp(-128, 127)).rem_euclid(256);
-            }
-            last = if next == 0 { last } else { next };
-        }
-    }
-    Some(())
-}
-
-fn skip_picture_order(bits: &mut BitReader<'_>) -> Option<()> {
-    match bits.unsigned()? {
-        0 => {
-            bits.unsigned()?;
-        }
-        1 => {
-            bits.bit()?;
-            bits.signed()?;
-            bits.signed()?;
-            for _ in 0..bits.unsigned().filter(|&count| count <= 255)? {
-                bits.signed()?;
-            }
-        }
-        _ => {}
-    }
-    Some(())
-}
-
-/// Width and height without what is cropped.
-fn read_size(bits: &mut BitReader<'_>, chroma_format: u32) -> Option<(u16, u16)> {
-    let wide = bits.unsigned()?.checked_add(1)?.checked_mul(16)?;
-    let rows = bits.unsigned()?.checked_add(1)?.checked_mul(16)?;
-    let is_frames_only = bits.bit()?;
-    let fields = if is_frames_only { 1 } else { 2 };
-    if !is_frames_only {
-        bits.bit()?;
-    }
-    bits.bit()?;
-    let mut crop = [0; 4];
-    if bits.bit()? {
-        for side in &mut crop {
-            *side = bits.unsigned()?;
-        }
-    }
-    let unit_x = if matches!(chroma_format, 1 | 2) { 2 } else { 1 };
-    let unit_y = if chroma_format == 1 { 2 } else { 1 } * fields;
-    let [left, right, top, bottom] = crop;
-    let width = wide.checked_sub(left.checked_add(right)?.checked_mul(unit_x)?)?;
-    let height =
-        rows.checked_mul(fields)?.checked_sub(top.checked_add(bottom)?.checked_mul(unit_y)?)?;
-    Some((u16::try_from(width).ok()?, u16::try_from(height).ok()?))
-}
-
 const SLICE: u8 = 1;
 const IDR_SLICE: u8 = 5;
 const SEI: u8 = 6;
@@ -236,9 +103,6 @@ const DELIMITER: u8 = 9;
 const END_OF_SEQUENCE: u8 = 10;
 const END_OF_STREAM: u8 = 11;
 const FILLER: u8 = 12;
-
-/// Profiles whose sequence parameter set has chroma format and bit depths.
-const HAS_CHROMA_FORMAT: [u32; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
 #[cfg(test)]
 mod tests {
@@ -287,7 +151,6 @@ mod tests {
         fn any_parameter_set_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut nal = HIGH[..6].to_vec();
             nal.extend(bytes);
-            let _ = Sps::read(&nal);
             Reader::default().read(&stream(&[&nal, &[104, 233], &nal[3..]]));
         }
     }

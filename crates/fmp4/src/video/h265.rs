@@ -1,10 +1,9 @@
 use mp4_atom::{Hvc1, HvcCArray, Hvcc};
-use punctual_mpegts::without_emulation_prevention;
+use punctual_mpegts::{BitReader, VideoFormat, without_emulation_prevention};
 
 use super::nal::{append_with_length, nal_units};
 use super::parameter_sets::ParameterSets;
-use super::{Picture, VideoCoding, VideoConfig, visual};
-use crate::bits::BitReader;
+use super::{Picture, VideoCoding, VideoConfig, size, visual};
 
 /// Reads access units of HEVC (ISO/IEC 23008-2), and writes samples of `hvc1` (ISO/IEC 14496-15).
 #[derive(Debug, Default)]
@@ -52,7 +51,14 @@ impl Reader {
     fn make_config(&self) -> Option<VideoConfig> {
         self.vps.first()?;
         self.pps.first()?;
-        let sps = Sps::read(self.sps.first()?)?;
+        let sps = self.sps.first()?;
+        let format = VideoFormat::of_hevc(sps)?;
+        let samples = format.samples?;
+        let (width, height) = size(&format)?;
+        let plain = without_emulation_prevention(sps);
+        // Behind the header: number and layers, then profile, tier and level as they stand.
+        let (&layers, profile) = plain.get(2..)?.split_first()?;
+        let profile: &[u8; 12] = profile.first_chunk()?;
         let array = |kind, sets: &ParameterSets| HvcCArray {
             completeness: true,
             nal_unit_type: kind,
@@ -60,24 +66,24 @@ impl Reader {
         };
         let hvcc = Hvcc {
             configuration_version: 1,
-            general_profile_space: sps.profile[0] >> 6,
-            general_tier_flag: sps.profile[0] & 0x20 != 0,
-            general_profile_idc: sps.profile[0] & 0x1F,
-            general_profile_compatibility_flags: sps.profile[1..5].try_into().ok()?,
-            general_constraint_indicator_flags: sps.profile[5..11].try_into().ok()?,
-            general_level_idc: sps.profile[11],
-            chroma_format_idc: sps.chroma_format,
-            bit_depth_luma_minus8: sps.depths_minus_8[0],
-            bit_depth_chroma_minus8: sps.depths_minus_8[1],
-            num_temporal_layers: sps.temporal_layers,
-            temporal_id_nested: sps.is_nested,
+            general_profile_space: profile[0] >> 6,
+            general_tier_flag: format.is_high_tier,
+            general_profile_idc: format.profile_number,
+            general_profile_compatibility_flags: profile[1..5].try_into().ok()?,
+            general_constraint_indicator_flags: profile[5..11].try_into().ok()?,
+            general_level_idc: format.level,
+            chroma_format_idc: samples.chroma,
+            bit_depth_luma_minus8: samples.luma_bits - 8,
+            bit_depth_chroma_minus8: samples.chroma_bits - 8,
+            num_temporal_layers: (layers >> 1 & 7) + 1,
+            temporal_id_nested: layers & 1 != 0,
             length_size_minus_one: 3,
             arrays: vec![array(VPS, &self.vps), array(SPS, &self.sps), array(PPS, &self.pps)],
             ..Hvcc::default()
         };
-        let codec = codec_name(&sps.profile);
+        let codec = codec_name(profile);
         let entry = Hvc1 {
-            visual: visual(sps.width, sps.height),
+            visual: visual(width, height),
             hvcc,
             lhvc: None,
             btrt: None,
@@ -88,13 +94,7 @@ impl Reader {
             ccst: None,
             spatial: None,
         };
-        Some(VideoConfig {
-            coding: VideoCoding::Hevc,
-            codec,
-            width: sps.width,
-            height: sps.height,
-            entry: entry.into(),
-        })
+        Some(VideoConfig { coding: VideoCoding::Hevc, codec, width, height, entry: entry.into() })
     }
 }
 
@@ -113,77 +113,6 @@ fn codec_name(profile: &[u8; 12]) -> String {
         name.push_str(&format!(".{byte:X}"));
     }
     name
-}
-
-/// The fields of a sequence parameter set that a sample entry repeats.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Sps {
-    /// Profile, tier and level as they stand: 12 bytes.
-    profile: [u8; 12],
-    temporal_layers: u8,
-    is_nested: bool,
-    chroma_format: u8,
-    depths_minus_8: [u8; 2],
-    width: u16,
-    height: u16,
-}
-
-impl Sps {
-    /// Section 7.3.2.2, up to the bit depths.
-    fn read(nal: &[u8]) -> Option<Self> {
-        let raw = without_emulation_prevention(nal);
-        let mut bits = BitReader::new(raw.get(2..)?);
-        bits.skip(4)?;
-        let layers_minus_1 = bits.bits(3)?;
-        let is_nested = bits.bit()?;
-        let mut profile = [0; 12];
-        for byte in &mut profile {
-            *byte = bits.byte()?;
-        }
-        skip_layers(&mut bits, layers_minus_1)?;
-        bits.unsigned()?;
-        let chroma_format = bits.unsigned().filter(|&format| format <= 3)?;
-        if chroma_format == 3 {
-            bits.bit()?;
-        }
-        let (wide, high) = (bits.unsigned()?, bits.unsigned()?);
-        let mut crop = [0; 4];
-        if bits.bit()? {
-            for side in &mut crop {
-                *side = bits.unsigned()?;
-            }
-        }
-        let unit_x = if matches!(chroma_format, 1 | 2) { 2 } else { 1 };
-        let unit_y = if chroma_format == 1 { 2 } else { 1 };
-        let [left, right, top, bottom] = crop;
-        let width = wide.checked_sub(left.checked_add(right)?.checked_mul(unit_x)?)?;
-        let height = high.checked_sub(top.checked_add(bottom)?.checked_mul(unit_y)?)?;
-        let depth = |bits: &mut BitReader<'_>| {
-            bits.unsigned().filter(|&depth| depth <= 8).and_then(|depth| u8::try_from(depth).ok())
-        };
-        Some(Self {
-            profile,
-            temporal_layers: u8::try_from(layers_minus_1 + 1).ok()?,
-            is_nested,
-            chroma_format: u8::try_from(chroma_format).ok()?,
-            depths_minus_8: [depth(&mut bits)?, depth(&mut bits)?],
-            width: u16::try_from(width).ok()?,
-            height: u16::try_from(height).ok()?,
-        })
-    }
-}
-
-/// Profiles and levels of temporal layers (section 7.3.3).
-fn skip_layers(bits: &mut BitReader<'_>, layers_minus_1: u32) -> Option<()> {
-    let mut length = 0;
-    for _ in 0..layers_minus_1 {
-        length += if bits.bit()? { 88 } else { 0 };
-        length += if bits.bit()? { 8 } else { 0 };
-    }
-    if layers_minus_1 > 0 {
-        bits.skip(2 * (8 - layers_minus_1))?;
-    }
-    bits.skip(length)
 }
 
 const VPS: u8 = 32;
@@ -242,7 +171,6 @@ mod tests {
         fn any_parameter_set_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut nal = MAIN[..2].to_vec();
             nal.extend(bytes);
-            let _ = Sps::read(&nal);
             Reader::default().read(&stream(&[&nal, &[0x40, 1, 0x0C], &nal[1..], &[0x44, 1, 9]]));
         }
     }

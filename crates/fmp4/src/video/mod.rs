@@ -8,6 +8,7 @@ mod nal;
 mod parameter_sets;
 
 use mp4_atom::{Codec, FixedPoint, Visual};
+use punctual_mpegts::VideoFormat;
 
 /// The coding of a video stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -84,6 +85,11 @@ pub(crate) struct VideoConfig {
     pub(crate) width: u16,
     pub(crate) height: u16,
     pub(crate) entry: Codec,
+}
+
+/// Width and height as sample entries have them, if they fit.
+fn size(format: &VideoFormat) -> Option<(u16, u16)> {
+    Some((format.width.try_into().ok()?, format.height.try_into().ok()?))
 }
 
 /// The common fields of a visual sample entry.

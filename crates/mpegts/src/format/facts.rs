@@ -8,12 +8,49 @@ pub struct VideoFormat {
     /// The level by the codec's own number: of H.264 ten times, of HEVC thirty times the level, of
     /// AV1 its index.
     pub level: u8,
+    /// Whether the level is one of the high tier, which HEVC and AV1 have.
+    pub is_high_tier: bool,
     /// Width of the picture in samples, without what is cut off.
     pub width: u32,
     /// Height of the picture in samples, without what is cut off.
     pub height: u32,
     /// Frames in a second, as numerator and denominator, if the header tells.
     pub frame_rate: Option<(u32, u32)>,
+    /// The format of the samples; `None` for MPEG-2, whose sequence header does not tell it.
+    pub samples: Option<SampleFormat>,
+}
+
+impl VideoFormat {
+    /// Reads a sequence parameter set of H.264, from the byte of its type on, or says `None` if it
+    /// is none.
+    pub fn of_h264(nal: &[u8]) -> Option<Self> {
+        super::h264(nal)
+    }
+
+    /// Reads a sequence parameter set of HEVC, from its NAL unit's header on, or says `None` if it
+    /// is none.
+    pub fn of_hevc(nal: &[u8]) -> Option<Self> {
+        super::hevc(nal)
+    }
+
+    /// Reads the payload of a sequence header of AV1, or says `None` if it is none.
+    pub fn of_av1(payload: &[u8]) -> Option<Self> {
+        super::av1(payload)
+    }
+}
+
+/// The format of the samples of a picture.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SampleFormat {
+    /// The chroma format by the number that H.264 and HEVC give it: 0 without colours, 1 for 4:2:0,
+    /// 2 for 4:2:2, 3 for 4:4:4.
+    pub chroma: u8,
+    /// Bits of a luma sample.
+    pub luma_bits: u8,
+    /// Bits of a chroma sample.
+    pub chroma_bits: u8,
+    /// The place of chroma samples by AV1's number; 0, which is unknown, for other codecs.
+    pub chroma_position: u8,
 }
 
 /// The format of a sound stream, by its frame's header.
@@ -43,4 +80,22 @@ pub(super) fn rate(numerator: u64, denominator: u64) -> Option<(u32, u32)> {
 pub(super) fn size(width: u64, height: u64) -> Option<(u32, u32)> {
     let fits = |length: u64| (1..=65_536).contains(&length);
     (fits(width) && fits(height)).then_some((width as u32, height as u32))
+}
+
+/// The size of a picture without what is cut off: `cut` has the numbers of units at the left, the
+/// right, the top and the bottom, and `unit` the width and height of one.
+pub(super) fn cut_size(size: [u64; 2], cut: [u32; 4], unit: [u64; 2]) -> Option<(u32, u32)> {
+    let [left, right, top, bottom] = cut.map(u64::from);
+    let width = size[0].checked_sub((left + right) * unit[0])?;
+    let height = size[1].checked_sub((top + bottom) * unit[1])?;
+    self::size(width, height)
+}
+
+/// Chroma samples are so many times fewer than luma samples, across and down.
+pub(super) fn subsampling(chroma: u32) -> [u64; 2] {
+    match chroma {
+        1 => [2, 2],
+        2 => [2, 1],
+        _ => [1, 1],
+    }
 }

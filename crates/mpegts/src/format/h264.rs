@@ -1,85 +1,79 @@
-use super::bits::{Bits, without_emulation_prevention};
-use super::facts::{VideoFormat, rate, size};
+use super::bit_reader::BitReader;
+use super::emulation_prevention::without_emulation_prevention;
+use super::facts::{SampleFormat, VideoFormat, cut_size, rate, subsampling};
+use super::usability::skip_first_fields;
 
 /// Reads a sequence parameter set, from the byte of its type on (ISO/IEC 14496-10 section
 /// 7.3.2.1.1).
 pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
     let plain = without_emulation_prevention(nal.get(1..)?);
-    let mut bits = Bits::new(&plain);
-    let profile_number = bits.bits(8) as u8;
-    let constraints = bits.bits(8) as u8;
-    let level = bits.bits(8) as u8;
-    bits.ue();
-    let mut chroma = 1;
-    let mut has_separate_planes = false;
-    if HIGH_PROFILES.contains(&profile_number) {
-        chroma = bits.ue();
-        has_separate_planes = chroma == 3 && bits.flag();
-        bits.ue();
-        bits.ue();
-        bits.skip(1);
-        if bits.flag() {
-            skip_scaling_lists(&mut bits, if chroma == 3 { 12 } else { 8 });
+    let mut bits = BitReader::new(&plain);
+    let [profile_number, constraints, level] = [bits.byte()?, bits.byte()?, bits.byte()?];
+    bits.unsigned()?;
+    let (mut chroma, mut depths) = (1, [8, 8]);
+    if HAS_CHROMA_FORMAT.contains(&profile_number) {
+        chroma = bits.unsigned().filter(|format| *format <= 3)?;
+        if chroma == 3 {
+            bits.bit()?;
+        }
+        for depth in &mut depths {
+            *depth = 8 + bits.unsigned().filter(|more| *more <= 6)? as u8;
+        }
+        bits.bit()?;
+        if bits.bit()? {
+            skip_scaling_lists(&mut bits, if chroma == 3 { 12 } else { 8 })?;
         }
     }
-    bits.ue();
+    bits.unsigned()?;
     skip_order_count(&mut bits)?;
-    bits.ue();
-    bits.skip(1);
-    let width = (u64::from(bits.ue()) + 1) * 16;
-    let map_height = u64::from(bits.ue()) + 1;
-    let is_frame_only = bits.flag();
-    if !is_frame_only {
-        bits.skip(1);
-    }
-    let fields = if is_frame_only { 1 } else { 2 };
-    bits.skip(1);
-    let (mut cut_width, mut cut_height) = (0, 0);
-    if bits.flag() {
-        let is_mono = chroma == 0 || has_separate_planes;
-        let across = if !is_mono && chroma < 3 { 2 } else { 1 };
-        let down = if !is_mono && chroma == 1 { 2 } else { 1 };
-        cut_width = across * (u64::from(bits.ue()) + u64::from(bits.ue()));
-        cut_height = down * fields * (u64::from(bits.ue()) + u64::from(bits.ue()));
-    }
-    let height = map_height * 16 * fields;
-    let (width, height) = size(width.checked_sub(cut_width)?, height.checked_sub(cut_height)?)?;
-    if bits.is_past_end() {
-        return None;
-    }
-    let frame_rate = if bits.flag() { frame_rate(&mut bits) } else { None };
-    let profile = profile(profile_number, constraints);
-    Some(VideoFormat { profile, profile_number, level, width, height, frame_rate })
+    bits.unsigned()?;
+    bits.bit()?;
+    let (width, height) = read_size(&mut bits, chroma)?;
+    let samples = SampleFormat {
+        chroma: chroma as u8,
+        luma_bits: depths[0],
+        chroma_bits: depths[1],
+        chroma_position: 0,
+    };
+    Some(VideoFormat {
+        profile: profile(profile_number, constraints),
+        profile_number,
+        level,
+        is_high_tier: false,
+        width,
+        height,
+        frame_rate: frame_rate(&mut bits),
+        samples: Some(samples),
+    })
 }
 
-fn skip_scaling_lists(bits: &mut Bits<'_>, count: usize) {
+fn skip_scaling_lists(bits: &mut BitReader<'_>, count: usize) -> Option<()> {
     for list in 0..count {
-        if !bits.flag() {
+        if !bits.bit()? {
             continue;
         }
         let (mut last, mut next) = (8, 8);
         for _ in 0..if list < 6 { 16 } else { 64 } {
             if next != 0 {
-                next = (last + bits.se() + 256) % 256;
+                next = (last + bits.signed()?.clamp(-128, 127)).rem_euclid(256);
             }
             last = if next == 0 { last } else { next };
         }
     }
+    Some(())
 }
 
-fn skip_order_count(bits: &mut Bits<'_>) -> Option<()> {
-    match bits.ue() {
+fn skip_order_count(bits: &mut BitReader<'_>) -> Option<()> {
+    match bits.unsigned()? {
         0 => {
-            bits.ue();
+            bits.unsigned()?;
         }
         1 => {
-            bits.skip(1);
-            bits.se();
-            bits.se();
-            let cycle = bits.ue();
-            (cycle <= 255).then_some(())?;
-            for _ in 0..cycle {
-                bits.se();
+            bits.bit()?;
+            bits.signed()?;
+            bits.signed()?;
+            for _ in 0..bits.unsigned().filter(|count| *count <= 255)? {
+                bits.signed()?;
             }
         }
         _ => {}
@@ -87,30 +81,37 @@ fn skip_order_count(bits: &mut Bits<'_>) -> Option<()> {
     Some(())
 }
 
-/// The frame rate in the usability information (annex E.1.1): the ticks are those of fields.
-fn frame_rate(bits: &mut Bits<'_>) -> Option<(u32, u32)> {
-    const OWN_ASPECT: u32 = 255;
-    if bits.flag() && bits.bits(8) == OWN_ASPECT {
-        bits.skip(32);
+/// Width and height without what is cut off.
+fn read_size(bits: &mut BitReader<'_>, chroma: u32) -> Option<(u32, u32)> {
+    let width = (u64::from(bits.unsigned()?) + 1) * 16;
+    let map_height = (u64::from(bits.unsigned()?) + 1) * 16;
+    let is_frames_only = bits.bit()?;
+    if !is_frames_only {
+        bits.bit()?;
     }
-    if bits.flag() {
-        bits.skip(1);
-    }
-    if bits.flag() {
-        bits.skip(4);
-        if bits.flag() {
-            bits.skip(24);
+    let fields = if is_frames_only { 1 } else { 2 };
+    bits.bit()?;
+    let mut cut = [0; 4];
+    if bits.bit()? {
+        for side in &mut cut {
+            *side = bits.unsigned()?;
         }
     }
-    if bits.flag() {
-        bits.ue();
-        bits.ue();
-    }
-    if !bits.flag() {
+    let [across, down] = subsampling(chroma);
+    cut_size([width, map_height * fields], cut, [across, down * fields])
+}
+
+/// The frame rate in the usability information (annex E.1.1): the ticks are those of fields.
+fn frame_rate(bits: &mut BitReader<'_>) -> Option<(u32, u32)> {
+    if !bits.bit()? {
         return None;
     }
-    let (ticks, scale) = (bits.bits(32), bits.bits(32));
-    if bits.is_past_end() { None } else { rate(scale.into(), 2 * u64::from(ticks)) }
+    skip_first_fields(bits)?;
+    if !bits.bit()? {
+        return None;
+    }
+    let (ticks, scale) = (bits.bits(32)?, bits.bits(32)?);
+    rate(scale.into(), 2 * u64::from(ticks))
 }
 
 fn profile(number: u8, constraints: u8) -> &'static str {
@@ -128,14 +129,43 @@ fn profile(number: u8, constraints: u8) -> &'static str {
 }
 
 /// Those with the fields of chroma and scaling.
-const HIGH_PROFILES: [u8; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
+const HAS_CHROMA_FORMAT: [u8; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
 /// The type of a slice, from the byte of its NAL unit's type on (section 7.3.3).
-pub(crate) fn slice_type(nal: &[u8]) -> u32 {
-    let plain = without_emulation_prevention(nal.get(1..).unwrap_or_default());
-    let mut bits = Bits::new(&plain);
-    bits.ue();
-    bits.ue()
+pub(crate) fn slice_type(nal: &[u8]) -> Option<u32> {
+    let plain = without_emulation_prevention(nal.get(1..)?);
+    let mut bits = BitReader::new(&plain);
+    bits.unsigned()?;
+    bits.unsigned()
+}
+
+/// Whether a unit of supplemental information, from behind its type on, says that decoding may
+/// begin here (section 7.3.2.3 and annex D). Bytes that keep start codes out make a message longer,
+/// which does not matter for its type.
+pub fn has_recovery_point(mut messages: &[u8]) -> bool {
+    const RECOVERY_POINT: usize = 6;
+    while messages.len() > 1 {
+        let Some(kind) = message_number(&mut messages) else { return false };
+        if kind == RECOVERY_POINT {
+            return true;
+        }
+        let Some(length) = message_number(&mut messages) else { return false };
+        messages = messages.get(length..).unwrap_or_default();
+    }
+    false
+}
+
+/// The type or the length of a message: bytes of 255, and a last one.
+fn message_number(bytes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0;
+    loop {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number += usize::from(byte);
+        if byte != 255 {
+            return Some(number);
+        }
+    }
 }
 
 #[cfg(test)]

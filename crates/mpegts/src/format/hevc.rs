@@ -1,34 +1,40 @@
-use super::bits::{Bits, without_emulation_prevention};
-use super::facts::{VideoFormat, rate, size};
+use super::bit_reader::BitReader;
+use super::emulation_prevention::without_emulation_prevention;
+use super::facts::{SampleFormat, VideoFormat, cut_size, rate, subsampling};
+use super::usability::skip_first_fields;
 
 /// Reads a sequence parameter set, from its NAL unit's header on (ITU-T H.265 section 7.3.2.2).
 pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
     let plain = without_emulation_prevention(nal.get(2..)?);
-    let mut bits = Bits::new(&plain);
-    bits.skip(4);
-    let sub_layers = bits.bits(3);
-    bits.skip(1);
-    bits.skip(3);
-    let profile_number = bits.bits(5) as u8;
-    bits.skip(32 + 48);
-    let level = bits.bits(8) as u8;
-    skip_sub_layers(&mut bits, sub_layers);
-    bits.ue();
-    let chroma = bits.ue();
-    let has_separate_planes = chroma == 3 && bits.flag();
-    let (width, height) = (u64::from(bits.ue()), u64::from(bits.ue()));
-    let (mut cut_width, mut cut_height) = (0, 0);
-    if bits.flag() {
-        let across = if !has_separate_planes && (1..3).contains(&chroma) { 2 } else { 1 };
-        let down = if !has_separate_planes && chroma == 1 { 2 } else { 1 };
-        cut_width = across * (u64::from(bits.ue()) + u64::from(bits.ue()));
-        cut_height = down * (u64::from(bits.ue()) + u64::from(bits.ue()));
+    let mut bits = BitReader::new(&plain);
+    bits.skip(4)?;
+    let sub_layers = bits.bits(3)?;
+    bits.skip(1 + 2)?;
+    let is_high_tier = bits.bit()?;
+    let profile_number = bits.bits(5)? as u8;
+    bits.skip(32 + 48)?;
+    let level = bits.byte()?;
+    skip_sub_layers(&mut bits, sub_layers)?;
+    bits.unsigned()?;
+    let chroma = bits.unsigned().filter(|format| *format <= 3)?;
+    if chroma == 3 {
+        bits.bit()?;
     }
-    let (width, height) = size(width.checked_sub(cut_width)?, height.checked_sub(cut_height)?)?;
-    if bits.is_past_end() {
-        return None;
+    let size = [bits.unsigned()?.into(), bits.unsigned()?.into()];
+    let mut cut = [0; 4];
+    if bits.bit()? {
+        for side in &mut cut {
+            *side = bits.unsigned()?;
+        }
     }
-    let frame_rate = frame_rate(&mut bits, sub_layers);
+    let (width, height) = cut_size(size, cut, subsampling(chroma))?;
+    let mut depth = || Some(8 + bits.unsigned().filter(|more| *more <= 8)? as u8);
+    let samples = SampleFormat {
+        chroma: chroma as u8,
+        luma_bits: depth()?,
+        chroma_bits: depth()?,
+        chroma_position: 0,
+    };
     let profile = match profile_number {
         1 => "Main",
         2 => "Main 10",
@@ -36,132 +42,117 @@ pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
         4 => "Range Extensions",
         _ => "",
     };
-    Some(VideoFormat { profile, profile_number, level, width, height, frame_rate })
+    Some(VideoFormat {
+        profile,
+        profile_number,
+        level,
+        is_high_tier,
+        width,
+        height,
+        frame_rate: frame_rate(&mut bits, sub_layers),
+        samples: Some(samples),
+    })
 }
 
-fn skip_sub_layers(bits: &mut Bits<'_>, sub_layers: u32) {
-    let present: Vec<_> = (0..sub_layers).map(|_| (bits.flag(), bits.flag())).collect();
+/// Profiles and levels of temporal layers (section 7.3.3).
+fn skip_sub_layers(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<()> {
+    let mut length = 0;
+    for _ in 0..sub_layers {
+        length += if bits.bit()? { 88 } else { 0 };
+        length += if bits.bit()? { 8 } else { 0 };
+    }
     if sub_layers > 0 {
-        bits.skip(2 * (8 - sub_layers as usize));
+        bits.skip(2 * (8 - sub_layers))?;
     }
-    for (has_profile, has_level) in present {
-        bits.skip(if has_profile { 88 } else { 0 });
-        bits.skip(if has_level { 8 } else { 0 });
-    }
+    bits.skip(length)
 }
 
 /// The frame rate in the usability information, which stands after everything else.
-fn frame_rate(bits: &mut Bits<'_>, sub_layers: u32) -> Option<(u32, u32)> {
-    bits.ue();
-    bits.ue();
-    let order_bits = bits.ue().checked_add(4).filter(|it| *it <= 16)?;
-    let first = if bits.flag() { 0 } else { sub_layers };
+fn frame_rate(bits: &mut BitReader<'_>, sub_layers: u32) -> Option<(u32, u32)> {
+    let order_bits = bits.unsigned()?.checked_add(4).filter(|it| *it <= 16)?;
+    let first = if bits.bit()? { 0 } else { sub_layers };
     for _ in 0..3 * (sub_layers - first + 1) {
-        bits.ue();
+        bits.unsigned()?;
     }
     for _ in 0..6 {
-        bits.ue();
+        bits.unsigned()?;
     }
-    if bits.flag() && bits.flag() {
-        skip_scaling_lists(bits);
+    if bits.bit()? && bits.bit()? {
+        skip_scaling_lists(bits)?;
     }
-    bits.skip(2);
-    if bits.flag() {
-        bits.skip(8);
-        bits.ue();
-        bits.ue();
-        bits.skip(1);
+    bits.skip(2)?;
+    if bits.bit()? {
+        bits.skip(8)?;
+        bits.unsigned()?;
+        bits.unsigned()?;
+        bits.skip(1)?;
     }
     skip_reference_sets(bits)?;
-    if bits.flag() {
-        let count = bits.ue();
-        (count <= 32).then_some(())?;
-        bits.skip(count as usize * (order_bits as usize + 1));
+    if bits.bit()? {
+        let count = bits.unsigned().filter(|count| *count <= 32)?;
+        bits.skip(count * (order_bits + 1))?;
     }
-    bits.skip(2);
-    if !bits.flag() {
+    bits.skip(2)?;
+    if !bits.bit()? {
         return None;
     }
-    skip_display(bits);
-    if !bits.flag() {
+    skip_first_fields(bits)?;
+    bits.skip(3)?;
+    if bits.bit()? {
+        for _ in 0..4 {
+            bits.unsigned()?;
+        }
+    }
+    if !bits.bit()? {
         return None;
     }
-    let (ticks, scale) = (bits.bits(32), bits.bits(32));
-    if bits.is_past_end() { None } else { rate(scale.into(), ticks.into()) }
+    let (ticks, scale) = (bits.bits(32)?, bits.bits(32)?);
+    rate(scale.into(), ticks.into())
 }
 
-fn skip_scaling_lists(bits: &mut Bits<'_>) {
+fn skip_scaling_lists(bits: &mut BitReader<'_>) -> Option<()> {
     for size in 0..4 {
         for _ in 0..if size == 3 { 2 } else { 6 } {
-            if !bits.flag() {
-                bits.ue();
+            if !bits.bit()? {
+                bits.unsigned()?;
                 continue;
             }
             if size > 1 {
-                bits.se();
+                bits.signed()?;
             }
             for _ in 0..64.min(1 << (4 + 2 * size)) {
-                bits.se();
-            }
-        }
-    }
-}
-
-/// Short-term reference picture sets (section 7.3.7).
-fn skip_reference_sets(bits: &mut Bits<'_>) -> Option<()> {
-    let count = bits.ue();
-    (count <= 64).then_some(())?;
-    let mut pictures = 0;
-    for set in 0..count {
-        if set > 0 && bits.flag() {
-            bits.skip(1);
-            bits.ue();
-            let mut kept = 0;
-            for _ in 0..=pictures {
-                let is_used = bits.flag();
-                if is_used || bits.flag() {
-                    kept += 1;
-                }
-            }
-            pictures = kept;
-        } else {
-            let (before, after) = (bits.ue(), bits.ue());
-            (before <= 16 && after <= 16).then_some(())?;
-            pictures = before + after;
-            for _ in 0..pictures {
-                bits.ue();
-                bits.skip(1);
+                bits.signed()?;
             }
         }
     }
     Some(())
 }
 
-/// Aspect, range, colours, chroma and the default window (annex E.2.1).
-fn skip_display(bits: &mut Bits<'_>) {
-    const OWN_ASPECT: u32 = 255;
-    if bits.flag() && bits.bits(8) == OWN_ASPECT {
-        bits.skip(32);
-    }
-    if bits.flag() {
-        bits.skip(1);
-    }
-    if bits.flag() {
-        bits.skip(4);
-        if bits.flag() {
-            bits.skip(24);
+/// Short-term reference picture sets (section 7.3.7).
+fn skip_reference_sets(bits: &mut BitReader<'_>) -> Option<()> {
+    let mut pictures = 0;
+    for set in 0..bits.unsigned().filter(|count| *count <= 64)? {
+        if set > 0 && bits.bit()? {
+            bits.skip(1)?;
+            bits.unsigned()?;
+            let mut kept = 0;
+            for _ in 0..=pictures {
+                let is_used = bits.bit()?;
+                if is_used || bits.bit()? {
+                    kept += 1;
+                }
+            }
+            pictures = kept;
+        } else {
+            let mut count = || bits.unsigned().filter(|count| *count <= 16);
+            pictures = count()? + count()?;
+            for _ in 0..pictures {
+                bits.unsigned()?;
+                bits.skip(1)?;
+            }
         }
     }
-    if bits.flag() {
-        bits.ue();
-        bits.ue();
-    }
-    bits.skip(3);
-    if bits.flag() {
-        for _ in 0..4 {
-            bits.ue();
-        }
-    }
+    Some(())
 }
 
 #[cfg(test)]

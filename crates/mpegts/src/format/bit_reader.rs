@@ -1,22 +1,24 @@
 /// Reads the fields of a header bit by bit. After the end every field is `None`.
 #[derive(Clone, Debug)]
-pub(crate) struct BitReader<'a> {
+pub struct BitReader<'a> {
     bytes: &'a [u8],
     /// The place of the next bit.
     at: usize,
 }
 
 impl<'a> BitReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Reads these bytes from their first bit on.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// The place of the next bit.
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 
-    pub(crate) fn bit(&mut self) -> Option<bool> {
+    /// The next bit.
+    pub fn bit(&mut self) -> Option<bool> {
         let byte = self.bytes.get(self.at / 8)?;
         let bit = byte >> (7 - self.at % 8) & 1;
         self.at += 1;
@@ -24,7 +26,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `count` bits, at most 32.
-    pub(crate) fn bits(&mut self, count: u32) -> Option<u32> {
+    pub fn bits(&mut self, count: u32) -> Option<u32> {
         let mut value = 0;
         for _ in 0..count {
             value = value << 1 | u32::from(self.bit()?);
@@ -33,11 +35,12 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next eight bits.
-    pub(crate) fn byte(&mut self) -> Option<u8> {
+    pub fn byte(&mut self) -> Option<u8> {
         self.bits(8).map(|byte| byte.to_be_bytes()[3])
     }
 
-    pub(crate) fn skip(&mut self, count: u32) -> Option<()> {
+    /// Passes over `count` bits.
+    pub fn skip(&mut self, count: u32) -> Option<()> {
         let at = self.at.saturating_add(usize::try_from(count).ok()?);
         if at > self.bytes.len() * 8 {
             return None;
@@ -47,7 +50,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// An unsigned Exp-Golomb code (ue(v)).
-    pub(crate) fn unsigned(&mut self) -> Option<u32> {
+    pub fn unsigned(&mut self) -> Option<u32> {
         let mut zeros = 0;
         while !self.bit()? {
             zeros += 1;
@@ -59,7 +62,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// A signed Exp-Golomb code (se(v)).
-    pub(crate) fn signed(&mut self) -> Option<i32> {
+    pub fn signed(&mut self) -> Option<i32> {
         let code = i64::from(self.unsigned()?);
         i32::try_from(if code % 2 == 1 { code / 2 + 1 } else { -(code / 2) }).ok()
     }
