@@ -163,7 +163,7 @@ Every chore of this repository.
                                         program skips its tests, or fails them with the flag
     cargo xtask test --without-peers    the tests that call other programs, with a PATH that holds
                                         the toolchain and the C compiler alone
-    cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
+    cargo xtask check                   formatting, clippy, rustdoc, the core for wasm,
                                         licences and bans of dependencies
     cargo xtask machines                the same simulated worlds here, on aarch64 (QEMU) and in
                                         WebAssembly (Node.js)
