@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use punctual_mpegts::{Checker, Cut, Inspector, PACKET_LEN, Packet, PesHeader, RandomAccess};
+use punctual_mpegts::{
+    Checker, Cut, Inspector, NULL_PID, PACKET_LEN, Packet, PesHeader, RandomAccess,
+};
 
 /// The clip, and its random access points with the tables to send before each.
 struct Clip {
@@ -152,6 +154,28 @@ fn packets_that_no_table_names_pass_although_no_unit_of_theirs_begins() {
     cut.leave();
     unknown[3] = 0x16;
     assert_eq!(cut.pass(&unknown.to_vec().into()), Bytes::new(), "nothing after it left");
+}
+
+#[test]
+fn an_entry_announces_each_pid_whatever_its_counter_is() {
+    let (access, tables) = &CLIP.entries[0];
+    let start = usize::try_from(access.packet).expect("the clip is short") * PACKET_LEN;
+    // After some of these lengths a counter goes on by chance.
+    for length in 400..500 {
+        let part = CLIP.bytes.slice(start..start + length * PACKET_LEN);
+        let mut cut = Cut::default();
+        cut.enter(tables, *access);
+        cut.pass(&part);
+        cut.leave();
+        let mut sent = cut.enter(tables, *access).to_vec();
+        sent.extend(cut.pass(&part));
+        let mut first: BTreeMap<u16, bool> = BTreeMap::new();
+        for packet in packets(&sent).filter(|packet| packet.pid() != NULL_PID) {
+            first.entry(packet.pid()).or_insert(packet.is_discontinuity());
+        }
+        let expected = [0, 0x100, 0x101, 0x1000].map(|pid| (pid, true));
+        assert_eq!(first, BTreeMap::from(expected), "{length} packets");
+    }
 }
 
 #[test]

@@ -22,10 +22,10 @@ use crate::{Inspector, NULL_PID, PACKET_LEN, Packet, RandomAccess};
 /// A cut has two sides. After [`leave`](Self::leave) the PES packets and sections that have begun
 /// are finished, and nothing else passes. [`enter`](Self::enter) begins with the tables and then
 /// with the first whole unit of each PID. A PID that no table names may have no units: all of its
-/// packets pass. Where a counter or the clock does not follow from the
-/// receiver's point of view, a packet with an adaptation field alone announces it (ISO/IEC 13818-1
-/// sections 2.4.3.4 and 2.7.4). In between packets pass as they are. Faults of the publisher pass,
-/// too: they are not hidden.
+/// packets pass. Where a counter or the clock does not follow from the receiver's point of view, a
+/// packet with an adaptation field alone announces it (ISO/IEC 13818-1 sections 2.4.3.4 and 2.7.4).
+/// At an entry each PID is announced, since the receiver may have lost packets before. In between
+/// packets pass as they are. Faults of the publisher pass, too: they are not hidden.
 ///
 /// Packets are changed in one case: a table that differs from the one that the receiver has, and
 /// carries the same version, would be ignored. Then the version is counted on from the receiver's,
@@ -61,6 +61,9 @@ struct CutPid {
     counter: Option<u8>,
     /// Whether packets were left out since then.
     may_break: bool,
+    /// Whether its next packet is announced whatever its counter is: the first one after an entry.
+    /// The receiver may have lost packets that passed before.
+    is_entry: bool,
     has_clock: bool,
     /// Whether the clock is to be announced at its next reference.
     clock_breaks: bool,
@@ -120,6 +123,7 @@ impl Cut {
         for it in &mut self.pids {
             it.gate = first_gate(&self.named, it.pid);
             it.may_break = true;
+            it.is_entry = it.counter.is_some();
             it.clock_breaks = it.has_clock;
             it.unit = Unit::default();
         }
@@ -230,6 +234,7 @@ impl CutPid {
             gate,
             counter: None,
             may_break: true,
+            is_entry: false,
             has_clock: false,
             clock_breaks: false,
             unit: Unit::default(),
@@ -245,6 +250,7 @@ impl CutPid {
         let clock_breaks = self.clock_breaks && clock.is_some();
         let is_needed = self.counter_breaks(before) || clock_breaks;
         self.may_break = self.gate == PidGate::Waiting;
+        self.is_entry = false;
         self.has_clock |= clock.is_some();
         self.clock_breaks &= clock.is_none();
         if !is_needed || packet.is_discontinuity() {
@@ -276,6 +282,7 @@ impl CutPid {
         let counter = packet.continuity_counter();
         let breaks = self.counter_breaks(counter) || self.clock_breaks || packet.is_discontinuity();
         self.counter = Some(counter);
+        self.is_entry = false;
         (self.has_clock, self.clock_breaks) = (true, false);
         let carrier = carrier(self.pid, counter, pcr_field(packet), breaks);
         Passed { before: None, packet: CutChange::Other(carrier) }
@@ -283,7 +290,7 @@ impl CutPid {
 
     /// Whether a receiver would miss packets before one that expects the counter `before`.
     fn counter_breaks(&self, before: u8) -> bool {
-        self.may_break && self.counter.is_some_and(|counter| counter != before)
+        self.is_entry || self.may_break && self.counter.is_some_and(|counter| counter != before)
     }
 }
 
