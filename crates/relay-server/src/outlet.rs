@@ -40,9 +40,15 @@ impl SrtOutlet {
     /// `None` if the connection is not SRT's.
     pub(crate) fn of(connection: &Connection) -> Option<(Self, oneshot::Receiver<()>)> {
         let (here, dropped) = oneshot::channel();
+        let end = connection.socket.clone()?;
+        if let SrtEnd::Socket(socket) = &end {
+            // The stream leaves out what is too late. A packet that the sender dropped would still
+            // fill the viewer's link, uncounted.
+            let _ = socket.configure(|config| Ok(config.with_send_drop_delay(None)));
+        }
         let outlet = Self {
             writer: connection.writer.to_same_peer()?,
-            end: connection.socket.clone()?,
+            end,
             traffic: Arc::clone(&connection.traffic),
             queue: VecDeque::new(),
             opened: punctual::now(),
@@ -76,6 +82,7 @@ impl Outlet for SrtOutlet {
             oldest: statistics.send_buffer_span,
             round_trip: statistics.rtt,
             latency: statistics.peer_latency,
+            missed: statistics.reports_too_late + statistics.packets_peer_dropped,
         })
     }
 }

@@ -341,9 +341,10 @@ impl Stream {
             }
             is_taken
         };
-        place.feed(now, &self.ring, &mut count);
+        let buffer = self.rules.viewer_buffer;
+        place.feed(now, &self.ring, buffer, &mut count);
         let lag = place.lag(now, &self.ring);
-        let is_slow = lag > self.rules.viewer_buffer && place.phase() == ViewerPhase::Playing;
+        let is_slow = lag > buffer && place.phase() == ViewerPhase::Playing;
         if is_slow
             && self.rules.slow_viewer == SlowViewer::Disconnect
             && !place.viewer().is_internal
@@ -355,7 +356,7 @@ impl Stream {
         }
         if is_slow {
             place.skip(&self.ring);
-            place.feed(now, &self.ring, count);
+            place.feed(now, &self.ring, buffer, count);
         }
         if place.take_skip() {
             self.skips += 1;

@@ -112,26 +112,30 @@ impl ViewerPlace {
     }
 
     pub(super) fn observe(&mut self, now: Instant, link: ViewerLink, ring: &Ring) {
-        self.flow.observe(now, link);
-        let is_level = self.due.is_empty() && self.cursor >= ring.end();
-        if !is_level {
+        if self.flow.observe(now, link) {
+            // All pictures up to the next place to start would show the damage.
+            self.skip(ring);
+        }
+    }
+
+    /// Notes whether the viewer has all there is. One that has it for long has a link that carries
+    /// the stream.
+    fn note_level(&mut self, now: Instant, ring: &Ring) {
+        if !self.flow.is_limited() || !self.due.is_empty() || self.cursor < ring.end() {
             self.level_since = None;
-        } else if self.flow.is_limited() {
-            let since = *self.level_since.get_or_insert(now);
-            if now.saturating_since(since) >= LEVEL {
-                self.flow.caught_up();
-            }
+        } else if now.saturating_since(*self.level_since.get_or_insert(now)) >= LEVEL {
+            self.flow.caught_up();
         }
     }
 
     /// How far the viewer is behind the stream.
     pub(super) fn lag(&self, now: Instant, ring: &Ring) -> Duration {
-        let next = self.due.front().map(|message| message.origin);
-        let next = next.or_else(|| ring.get(self.cursor).map(|held| held.message.origin));
-        match self.step {
-            ViewerStep::Wait { .. } => Duration::ZERO,
-            _ => next.map_or(Duration::ZERO, |origin| now.saturating_since(origin)),
-        }
+        let next = match (self.due.front(), self.step) {
+            (Some(due), _) => Some(due),
+            (None, ViewerStep::Wait { .. }) => None,
+            (None, _) => ring.get(self.cursor).map(|held| &held.message),
+        };
+        next.map_or(Duration::ZERO, |next| now.saturating_since(next.origin))
     }
 
     pub(super) fn phase(&self) -> ViewerPhase {
@@ -184,11 +188,29 @@ impl ViewerPlace {
     }
 
     /// Hands the viewer what it gets next, as long as `take` takes it and its link has room.
+    ///
+    /// After a skip it goes on at a place to start that came within `buffer`: at an older one it
+    /// would be too slow at once.
     pub(super) fn feed(
         &mut self,
         now: Instant,
         ring: &Ring,
+        buffer: Duration,
         mut take: impl FnMut(&Message) -> bool,
+    ) {
+        // The rest of what has begun becomes due at once: the ring may forget it before the link
+        // has carried it.
+        while matches!(self.step, ViewerStep::Leave { .. }) && self.advance(now, ring, buffer) {}
+        self.hand_over(now, ring, buffer, &mut take);
+        self.note_level(now, ring);
+    }
+
+    fn hand_over(
+        &mut self,
+        now: Instant,
+        ring: &Ring,
+        buffer: Duration,
+        take: &mut impl FnMut(&Message) -> bool,
     ) {
         loop {
             while let Some(message) = self.due.front() {
@@ -198,8 +220,9 @@ impl ViewerPlace {
                 // One that waited would come too late by its own origin time. The time stays in the
                 // message that waits, since it tells how far the viewer is behind.
                 let is_late = self.flow.is_limited() || message.origin + BEHIND < now;
+                let origin = now + self.flow.delay();
                 let is_taken = match is_late {
-                    true => take(&Message { origin: now, ..message.clone() }),
+                    true => take(&Message { origin, ..message.clone() }),
                     false => take(message),
                 };
                 if !is_taken {
@@ -209,16 +232,26 @@ impl ViewerPlace {
                 self.messages += 1;
                 self.due.pop_front();
             }
-            if !self.advance(ring) {
+            if !self.advance(now, ring, buffer) {
                 return;
             }
         }
     }
 
     /// Makes the next messages due. Returns whether there may be any.
-    fn advance(&mut self, ring: &Ring) -> bool {
-        if let ViewerStep::Wait { from, .. } = self.step {
-            let Some(point) = ring.point_from(from.max(ring.first())) else { return false };
+    fn advance(&mut self, now: Instant, ring: &Ring, buffer: Duration) -> bool {
+        if let ViewerStep::Wait { from, is_first } = self.step {
+            let from = from.max(ring.first());
+            let is_usable = |point: &&EntryPoint| {
+                let held = ring.get(point.message);
+                let is_new = held.is_some_and(|held| now < held.arrival + buffer);
+                point.message >= from && is_new && self.flow.is_settled()
+            };
+            let point = match is_first {
+                true => ring.point_from(from),
+                false => ring.newest_point().filter(is_usable),
+            };
+            let Some(point) = point else { return false };
             self.enter(point, ring);
             return true;
         }
@@ -249,8 +282,7 @@ impl ViewerPlace {
         if let ViewerStep::Leave { until } = self.step
             && (self.cut.is_out() || *origin > until)
         {
-            let newest = ring.newest_point().map_or(0, |point| point.message);
-            self.wait(newest.max(self.cursor));
+            self.wait(self.cursor);
         }
         true
     }

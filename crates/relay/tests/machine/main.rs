@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod links;
 mod publishers;
 mod random;
 mod receiver;
