@@ -10,3 +10,4 @@ mod operation;
 mod passing;
 mod publishers;
 mod refusals;
+mod slow_links;
