@@ -47,6 +47,7 @@ mod jwks;
 mod jwt;
 mod name;
 mod network;
+mod one_certificate;
 mod operator;
 mod password;
 mod pattern;

@@ -2,7 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -11,15 +13,17 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_rustls::builderstates::WantsProtocols1;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use punctual_units::{DisplayDuration, without_os_error};
-use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs;
+use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
 
+use crate::one_certificate::OneCertificate;
 use crate::query::decoded;
 
 /// The address of a server that the relay asks: `http://` or `https://`, with a login before the
@@ -112,6 +116,9 @@ pub enum WebError {
     /// The system's certificates of authorities cannot be used.
     #[error("no certificates of authorities were found on this system, which https needs: {0}")]
     Roots(String),
+    /// The file with the server's certificate cannot be used.
+    #[error("{0}")]
+    Certificate(String),
     /// No answer came in time.
     #[error("no answer came from {url} within {:#}", DisplayDuration(*.time))]
     Timeout {
@@ -146,29 +153,42 @@ impl Web {
     /// The URL has `https`, and the system's certificates of authorities cannot be used.
     pub fn new(url: Url, timeout: Duration) -> Result<Self, WebError> {
         let builder = HttpsConnectorBuilder::new();
-        let provider = aws_lc_rs::default_provider();
-        let roots = |error: std::io::Error| WebError::Roots(error.to_string());
         let builder = if url.is_secure() {
+            let roots = |error: std::io::Error| WebError::Roots(error.to_string());
+            let provider = aws_lc_rs::default_provider();
             builder.with_provider_and_native_roots(provider).map_err(roots)?
         } else {
             // Nothing is trusted, because nothing is asked by TLS.
-            let config = ClientConfig::builder_with_provider(provider.into())
-                .with_safe_default_protocol_versions()
-                .map_err(|error| WebError::Roots(error.to_string()))?;
             let none = rustls::RootCertStore::empty();
-            builder.with_tls_config(config.with_root_certificates(none).with_no_client_auth())
+            builder.with_tls_config(tls()?.with_root_certificates(none).with_no_client_auth())
         };
+        Ok(Self::by(builder.https_or_http(), url, timeout))
+    }
+
+    /// A client of the server whose certificate is the first one in a file, whatever its name.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has no certificate.
+    pub fn of_certificate(url: Url, timeout: Duration, file: &Path) -> Result<Self, WebError> {
+        let trusted = OneCertificate::from_file(file).map_err(WebError::Certificate)?;
+        let config = tls()?.dangerous().with_custom_certificate_verifier(Arc::new(trusted));
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config.with_no_client_auth());
+        Ok(Self::by(builder.https_or_http(), url, timeout))
+    }
+
+    fn by(builder: HttpsConnectorBuilder<WantsProtocols1>, url: Url, timeout: Duration) -> Self {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_connect_timeout(Some(timeout));
-        let connector = builder.https_or_http().enable_http1().wrap_connector(http);
+        let connector = builder.enable_http1().wrap_connector(http);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(MAX_IDLE)
             .build(connector);
-        Ok(Self { client, url, timeout })
+        Self { client, url, timeout }
     }
 
     pub(crate) fn url(&self) -> &Url {
@@ -178,6 +198,16 @@ impl Web {
     /// Gets what lies at the address, of at most `most` bytes.
     pub(crate) async fn get(&self, most: usize) -> Result<Answer, WebError> {
         self.ask(Method::GET, HeaderMap::new(), Bytes::new(), most).await
+    }
+
+    /// Gets the status and the text of what lies at the address.
+    ///
+    /// # Errors
+    ///
+    /// No answer came.
+    pub async fn read(&self) -> Result<(StatusCode, String), WebError> {
+        let answer = self.get(ANSWER_MOST).await?;
+        Ok((answer.status, String::from_utf8_lossy(&answer.body).into_owned()))
     }
 
     /// Sends a body with these headers, and gives the status of the answer.
@@ -252,6 +282,13 @@ impl fmt::Debug for Web {
     }
 }
 
+/// The start of the settings for TLS.
+fn tls() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, WebError> {
+    ClientConfig::builder_with_provider(aws_lc_rs::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| WebError::Roots(error.to_string()))
+}
+
 fn is_json(content_type: &HeaderValue) -> bool {
     let text = content_type.to_str().unwrap_or_default().to_ascii_lowercase();
     let kind = text.split(';').next().unwrap_or_default().trim();
@@ -260,7 +297,7 @@ fn is_json(content_type: &HeaderValue) -> bool {
 
 /// The time after which an unused connection is closed.
 const IDLE: Duration = Duration::from_secs(30);
-/// The most bytes of an answer whose body nobody reads.
+/// The most bytes of an answer that is small.
 const ANSWER_MOST: usize = 64 << 10;
 /// The most unused connections.
 const MAX_IDLE: usize = 16;

@@ -56,9 +56,12 @@ pub(crate) enum Command {
     Token(TokenArgs),
     /// Ask a running relay whether it is ready: exit code 0 if it is, 1 if not
     Health {
-        /// The address of its API
-        #[arg(default_value = "http://127.0.0.1:9997")]
-        url: String,
+        /// The address of its API, such as `http://127.0.0.1:9997`; without it the one that the
+        /// configuration has
+        url: Option<String>,
+        /// The configuration of the relay, whose certificate is then trusted by any name
+        #[arg(short, long, value_name = "FILE", conflicts_with = "url")]
+        config: Option<PathBuf>,
     },
     /// Turn a mediamtx.yml into a configuration, and list what has no counterpart
     Import {

@@ -1,13 +1,12 @@
 //! Commands beside the relay itself.
 
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
 
 use punctual_program::exit::Failure;
 use punctual_program::output::{message, print};
-use punctual_relay_access::{Action, SigningKey, Token};
+use punctual_relay_access::{Action, SigningKey, Token, Url, UrlError, Web};
 use punctual_relay_config::{Environment, explain, load};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::args::TokenArgs;
 use crate::start::{ASK, told};
@@ -69,32 +68,57 @@ pub(crate) fn import(file: &Path) -> Result<(), Failure> {
     print(imported.toml)
 }
 
-/// Asks a running relay whether it is ready.
+/// Asks a running relay whether it is ready: the one at `url`, or the one with this configuration.
 ///
 /// # Errors
 ///
 /// It is not, or does not answer.
-pub(crate) async fn health(url: String) -> Result<(), Failure> {
-    let address = url.strip_prefix("http://").unwrap_or(&url);
-    let address = address.split('/').next().unwrap_or(address).to_owned();
-    let asked = tokio::time::timeout(ASK, ask(&address)).await;
-    let answer = asked
-        .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+pub(crate) async fn health(url: Option<String>, config: Option<PathBuf>) -> Result<(), Failure> {
+    let (address, web) = match url {
+        Some(url) => at_url(&url)?,
+        None => of_configuration(config.as_deref())?,
+    };
+    let (status, text) = web
+        .read()
+        .await
         .map_err(|error| Failure::runtime(format!("{address} does not answer: {error}")))?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let is_ready = head.split(' ').nth(1) == Some("200");
-    print(format!("{}\n", body.trim_end()))?;
-    match is_ready {
+    print(format!("{}\n", text.trim_end()))?;
+    match status.is_success() {
         true => Ok(()),
         false => Err(Failure::runtime(format!("the relay at {address} is not ready"))),
     }
 }
 
-async fn ask(address: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.take(65_536).read_to_end(&mut answer).await?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+/// The address of the relay at a URL, of which the path does not matter, and a client that asks
+/// whether it is ready.
+fn at_url(url: &str) -> Result<(String, Web), Failure> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let address = rest.split('/').next().unwrap_or(rest);
+    let web = Web::new(readiness(scheme, address)?, ASK);
+    Ok((address.to_owned(), web.map_err(|error| Failure::runtime(error.to_string()))?))
+}
+
+/// The same for the relay with this configuration, on this machine.
+fn of_configuration(file: Option<&Path>) -> Result<(String, Web), Failure> {
+    let loaded = load(file, Environment::of_process()).map_err(|all| told(&all))?;
+    let http = &loaded.configuration.http;
+    let mut address = http.listen.or(http.metrics).ok_or_else(|| {
+        Failure::usage("the configuration has no `http.listen`, so that nobody can ask the relay")
+    })?;
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    let address = address.to_string();
+    let web = match &http.tls.certificate {
+        Some(file) => Web::of_certificate(readiness("https", &address)?, ASK, file),
+        None => Web::new(readiness("http", &address)?, ASK),
+    };
+    Ok((address, web.map_err(|error| Failure::usage(error.to_string()))?))
+}
+
+fn readiness(scheme: &str, address: &str) -> Result<Url, Failure> {
+    let url = format!("{scheme}://{address}/readyz").parse();
+    url.map_err(|error: UrlError| Failure::usage(error.to_string()))
 }

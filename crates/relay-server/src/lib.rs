@@ -67,7 +67,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         }
         Some(Command::PrintConfig { file }) => commands::print_config(file.as_deref()),
         Some(Command::Token(args)) => commands::token(&args),
-        Some(Command::Health { url }) => runs::on_runtime(commands::health(url)),
+        Some(Command::Health { url, config }) => runs::on_runtime(commands::health(url, config)),
         Some(Command::Import { file }) => commands::import(&file),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

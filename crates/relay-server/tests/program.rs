@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_punctual-relay")).args(args).output().expect("it starts")
@@ -70,6 +72,75 @@ fn keys_of_mediamtx_without_a_counterpart_are_told() {
     assert!(left.contains("rtsp"), "{left}");
     let made = file("imported", &toml);
     assert_eq!(run(&["check", &made]).status.code(), Some(0));
+}
+
+/// A relay that is killed at the end of its test.
+struct Relay(Child);
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The health of a relay that runs. On a busy machine it may answer later than the command waits.
+fn health(args: &[&str]) -> Output {
+    let ask = || run(&[&["health"], args].concat());
+    let is_late = |asked: &Output| text(&asked.stderr).contains("no answer came");
+    let mut asked = ask();
+    for _ in 0..10 {
+        if is_late(&asked) {
+            asked = ask();
+        }
+    }
+    asked
+}
+
+/// A certificate with its key, in two files.
+fn certificate(test: &str) -> [String; 2] {
+    let made = rcgen::generate_simple_self_signed(vec!["relay.example".to_owned()]);
+    let made = made.expect("a certificate");
+    let key = made.signing_key.serialize_pem();
+    [file(&format!("{test}-certificate"), &made.cert.pem()), file(&format!("{test}-key"), &key)]
+}
+
+#[test]
+fn the_health_of_a_relay_is_asked_by_its_own_certificate() {
+    let [own, key] = certificate("own");
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
+    let lines = |certificate: &str| {
+        format!(
+            "[[listen]]\nsrt = \"127.0.0.1:0\"\n[http]\nlisten = \"0.0.0.0:{port}\"\n\
+             tls-cert = \"{certificate}\"\ntls-key = \"{key}\"\n"
+        )
+    };
+    let config = file("health", &lines(&own));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual-relay"));
+    let relay = command.args(["--config", &config]).stderr(Stdio::piped()).spawn();
+    let mut relay = Relay(relay.expect("it starts"));
+    let mut log = BufReader::new(relay.0.stderr.take().expect("a pipe")).lines();
+    assert!(log.any(|line| line.expect("text").starts_with("page ")), "it serves HTTP");
+
+    let asked = health(&["--config", &config]);
+    assert_eq!(asked.status.code(), Some(0), "{}", text(&asked.stderr));
+    let [other, _] = certificate("other");
+    let asked = health(&["--config", &file("stranger", &lines(&other))]);
+    let told = text(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(1), "{told}");
+    assert!(told.contains("another certificate"), "{told}");
+    let asked = run(&["health", &format!("https://127.0.0.1:{port}")]);
+    assert_eq!(asked.status.code(), Some(1), "no authority of this system knows it");
+}
+
+#[test]
+fn the_health_of_a_relay_without_http_cannot_be_asked() {
+    let config = file("no-http", "[http]\nlisten = \"off\"\n");
+    let asked = run(&["health", "--config", &config]);
+    let told = text(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(2), "{told}");
+    assert!(told.contains("http.listen"), "{told}");
 }
 
 #[test]

@@ -120,7 +120,8 @@ run_container() {
     env -i PATH="$PATH" STATE_DIRECTORY=/state chroot --userspec=65532:65532 "$image" \
         /usr/bin/punctual-relay --config /config/relay.toml >"$trial/container.log" 2>&1 &
     container=$!
-    wait_until chroot --userspec=65532:65532 "$image" /usr/bin/punctual-relay health
+    wait_until chroot --userspec=65532:65532 "$image" /usr/bin/punctual-relay health \
+        --config /config/relay.toml
     kill -TERM "$container"
     wait "$container" || fail "the relay of the container ended with $?"
 }
