@@ -5,7 +5,6 @@ use std::time::Duration;
 use punctual::{CipherMode, ConnectionInfo};
 use punctual_ends::SrtEnd;
 use punctual_mpegts::{ElementaryStream, Fault, Inspector};
-use punctual_relay::Stream;
 use punctual_relay_http::report::{
     ConnectionReport, ConnectionRole, ForwardReport, LatencyReport, RecordingReport, SourceKind,
     SourceReport, SrtStatistics, StreamHealth, StreamReport, StreamState, Tally, TrackKind,
@@ -28,10 +27,11 @@ pub(crate) fn stream(
     let state = stream.state();
     let connections = hub.connections.of(Some(stream.name()));
     let source = state.publisher.and_then(|id| connections.iter().find(|it| it.id == id.0));
-    let (inbound_rate, tracks, health_in) = stream.look(|machine| {
+    let (inbound_rate, tracks, health_in, health_out) = stream.look(|machine| {
         let inspector = machine.inspector();
         let at = Duration::from_nanos(now.as_nanos());
-        (inspector.total_bit_rate(at), tracks(inspector, at), health(machine, now))
+        let (way_in, way_out) = (health(inspector, now), health(machine.way_out(), now));
+        (inspector.total_bit_rate(at), tracks(inspector, at), way_in, way_out)
     });
     let mut inbound = Traffic { bytes: state.received_bytes, ..Traffic::default() };
     if let Some(source) = source {
@@ -48,7 +48,6 @@ pub(crate) fn stream(
     rtts.sort_by(f64::total_cmp);
     outbound.rtt_ms = rtts.get(rtts.len() / 2).copied();
     let is_there = state.publisher.is_some();
-    let health_out = StreamHealth { packets: state.sent_messages, ..health_in.clone() };
     StreamReport {
         name: stream.name().to_string(),
         state: match (state.is_online, is_there || state.online_since.is_some()) {
@@ -160,12 +159,14 @@ fn track(inspector: &Inspector, it: &ElementaryStream, now: Duration) -> TrackRe
     track
 }
 
-/// The faults of a transport stream since the start of its source.
-fn health(machine: &Stream, now: punctual::Instant) -> StreamHealth {
-    let inspector = machine.inspector();
+/// The faults of a transport stream.
+fn health(inspector: &Inspector, now: punctual::Instant) -> StreamHealth {
     let health = inspector.health();
     let count = |fault| health.of(fault).count;
-    let last = health.faults().filter_map(|(_, it)| it.last).max();
+    // Faults that the report does not count have no time in it.
+    let is_counted = |fault: Fault| ![Fault::Cat, Fault::PcrInterval].contains(&fault);
+    let errors = health.faults().filter(|(fault, _)| is_counted(*fault));
+    let last = errors.filter_map(|(_, it)| it.last).max();
     StreamHealth {
         packets: inspector.packets(),
         sync_losses: count(Fault::SyncLoss),

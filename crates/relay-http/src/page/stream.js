@@ -169,17 +169,19 @@ function showFacts(list, stream) {
 function showHealth(list, stream) {
   const health = stream.health_in;
   const out = stream.health_out;
-  const both = (field) => `${whole(health[field])} in, ${whole(out[field])} out`;
+  const sum = (of, fields) => whole(fields.reduce((all, field) => all + of[field], 0));
+  const both = (...fields) => `${sum(health, fields)} in, ${sum(out, fields)} out`;
+  const latest = [health, out].map((it) => it.last_error_at).filter(Boolean).sort().at(-1);
   const facts = [
     ["Continuity errors", both("continuity_errors")],
-    ["PAT, PMT errors", `${whole(health.pat_errors + health.pmt_errors)}`],
-    ["PID errors", whole(health.pid_errors)],
-    ["Sync losses", whole(health.sync_losses)],
-    ["PCR errors", whole(health.pcr_repetition_errors + health.pcr_discontinuities + health.pcr_accuracy_errors)],
-    ["PTS errors", whole(health.pts_errors)],
-    ["CRC, transport errors", whole(health.crc_errors + health.transport_errors)],
+    ["PAT, PMT errors", both("pat_errors", "pmt_errors")],
+    ["PID errors", both("pid_errors")],
+    ["Sync losses", both("sync_losses")],
+    ["PCR errors", both("pcr_repetition_errors", "pcr_discontinuities", "pcr_accuracy_errors")],
+    ["PTS errors", both("pts_errors")],
+    ["CRC, transport errors", both("crc_errors", "transport_errors")],
     ["Random access", health.random_access_interval_ms ? `every ${(health.random_access_interval_ms / 1000).toFixed(2)} s` : "–"],
-    ["Latest error", health.last_error_at ? clock(health.last_error_at) : "none"],
+    ["Latest error", latest ? clock(latest) : "none"],
   ];
   showPairs(list, facts);
 }

@@ -24,9 +24,10 @@ pub struct StreamReport {
     pub inbound: Traffic,
     /// Packets to all viewers and destinations.
     pub outbound: Traffic,
-    /// The transport stream as the source sends it.
+    /// The transport stream as the source sends it. It counts from the start of the present source.
     pub health_in: StreamHealth,
-    /// The transport stream as viewers get it.
+    /// The transport stream as a viewer gets it that is never too slow: over all sources, with the
+    /// silence and the splices between them.
     pub health_out: StreamHealth,
     /// Jumps of slow viewers to a later random access point, by reason.
     pub viewer_skips: Vec<Tally>,

@@ -5,6 +5,7 @@ mod intake;
 mod ring;
 mod seats;
 mod viewer;
+mod way_out;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::stream::intake::Intake;
 use crate::stream::ring::Ring;
 use crate::stream::seats::Seats;
 use crate::stream::viewer::ViewerPlace;
+use crate::stream::way_out::WayOut;
 use crate::{NotAdmitted, SlowViewer, StreamRules};
 
 /// One stream: its publishers, its latest messages and its viewers.
@@ -37,6 +39,7 @@ pub struct Stream {
     online_since: Option<Instant>,
     intake: Intake,
     ring: Ring,
+    way_out: WayOut,
     viewers: BTreeMap<ViewerId, ViewerPlace>,
     events: VecDeque<StreamEvent>,
     received: MessageCount,
@@ -154,6 +157,7 @@ impl Stream {
     pub fn new(name: impl Into<Arc<str>>, rules: StreamRules, now: Instant) -> Self {
         Self {
             name: name.into(),
+            way_out: WayOut::new(&rules),
             rules,
             seats: Seats::default(),
             is_over: false,
@@ -251,6 +255,9 @@ impl Stream {
         }
         self.received.add(&payload);
         self.intake.push(&mut self.ring, now, origin, payload);
+        if self.intake.is_transport_stream() == Some(true) {
+            self.way_out.follow(now, &self.ring);
+        }
         if self.intake.is_transport_stream() == Some(false) {
             for place in self.viewers.values_mut() {
                 place.start_at_once(&self.ring);
@@ -403,9 +410,14 @@ impl Stream {
         }
     }
 
-    /// The programs, formats and faults of its transport stream.
+    /// The programs, formats and faults of the transport stream of its present source.
     pub fn inspector(&self) -> &Inspector {
         self.intake.inspector()
+    }
+
+    /// The transport stream as a viewer gets it that is never too slow, over all sources.
+    pub const fn way_out(&self) -> &Inspector {
+        self.way_out.inspector()
     }
 
     /// Whether the stream ended for good: a publisher that comes now gets a new one.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_mpegts::PACKET_LEN;
+use punctual_mpegts::{Fault, Inspector, PACKET_LEN};
 use punctual_relay::{Start, StreamRules, Viewer, ViewerId};
 
 use crate::random::Random;
@@ -101,4 +101,41 @@ fn messages_that_are_late_by_a_stall_of_the_relay_reach_all_viewers() {
     assert_eq!(receiver.messages - before, 570);
     assert_eq!(receiver.breaks, 0);
     receiver.assert_clean(0);
+}
+
+/// The faults of the way in, and those of the way out.
+fn faults(world: &World, fault: Fault) -> (u64, u64) {
+    let count = |inspector: &Inspector| inspector.health().of(fault).count;
+    (count(world.stream.inspector()), count(world.stream.way_out()))
+}
+
+#[test]
+fn the_way_out_has_the_faults_of_all_sources_and_none_of_their_splices() {
+    let mut world = World::new(StreamRules::default());
+    world.run(Duration::from_secs(3));
+    assert_eq!(faults(&world, Fault::Continuity), (0, 0));
+    world.lose();
+    world.run(Duration::from_secs(1));
+    let (found, left) = faults(&world, Fault::Continuity);
+    assert!(found > 0 && found == left, "{found} in, {left} out");
+    world.publish(2, 900);
+    world.run(Duration::from_secs(3));
+    assert_eq!(faults(&world, Fault::Continuity), (0, left), "the way in is that of its source");
+    assert_eq!(faults(&world, Fault::PcrDiscontinuity), (0, 0), "the splice is marked");
+    let out = world.stream.way_out().packets();
+    assert!(out > world.stream.inspector().packets(), "{out} packets over both sources");
+}
+
+#[test]
+fn the_silence_between_two_sources_is_a_fault_of_the_way_out_alone() {
+    let mut world = World::new(StreamRules::default());
+    world.run(Duration::from_secs(3));
+    assert_eq!(faults(&world, Fault::Pat), (0, 0));
+    world.unpublish();
+    world.run(Duration::from_secs(4));
+    world.publish(2, 0);
+    world.run(Duration::from_secs(2));
+    let (found, left) = faults(&world, Fault::Pat);
+    assert!(found == 0 && left > 0, "{found} in, {left} out");
+    assert_eq!(faults(&world, Fault::Continuity), (0, 0));
 }

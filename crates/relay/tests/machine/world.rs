@@ -60,6 +60,12 @@ impl World {
         self.encoder = Some((id, packet * PACKET_LEN));
     }
 
+    /// The next message of the encoder is lost on its way.
+    pub(crate) fn lose(&mut self) {
+        let (_, at) = self.encoder.as_mut().expect("an encoder sends");
+        *at += MESSAGE;
+    }
+
     /// The encoder is gone.
     pub(crate) fn unpublish(&mut self) {
         let (id, _) = self.encoder.take().expect("an encoder sends");
