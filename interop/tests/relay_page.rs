@@ -16,6 +16,7 @@ const H264: &str = "-c:v libx264 -preset ultrafast -tune zerolatency -pix_fmt yu
 const HEVC: &str = "-c:v libx265 -preset ultrafast -tune zerolatency -x265-params log-level=none \
                     -g 50 -c:a aac";
 
+
 /// A relay with a browser that knows it by the name `relay.test`.
 struct Site {
     folder: Folder,
@@ -36,7 +37,9 @@ impl Site {
         let file = folder.file("relay.toml");
         let text = format!(
             "[[listen]]\nsrt = \"127.0.0.1:{srt}\"\n\
-             [http]\nlisten = \"127.0.0.1:{http}\"\norigins = [\"http://relay.test:{http}\"]\n"
+             [http]\nlisten = \"127.0.0.1:{http}\"\norigins = [\"http://relay.test:{http}\"]\n\
+             [defaults]\nrecord-path = \"{}/%path/%s-%f\"\n",
+            folder.file("recordings").display()
         );
         std::fs::write(&file, text).expect("the folder is there");
         let mut command = Command::new(punctual_relay());
@@ -145,6 +148,75 @@ fn a_stream_that_the_browser_does_not_decode_is_told_in_words() {
         let text = page.evaluate("document.body?.innerText");
         assert!(text.as_str().is_some_and(|text| text.contains("HEVC")), "{text}");
     });
+}
+
+/// A recording is listed on the page of its stream, plays there from the time that the slider has,
+/// and is saved as a file; then the stream is shown as it is now.
+#[test]
+fn a_recording_is_played_on_the_page_of_its_stream() {
+    if !have_all(&[Tool::Chromium, Tool::Ffmpeg]) {
+        return;
+    }
+    retry_if_stalled(|| {
+        let site = Site::start("recordings");
+        let _encoder = site.publish("live/clock", H264);
+        let mut browser = Chromium::start(&site.folder, "relay.test");
+        for (place, window) in
+            [Window::DESK, Window::PHONE, Window::DESK.dark(), Window::PHONE.dark()]
+                .into_iter()
+                .enumerate()
+        {
+            let mut page = site.open(&mut browser, "/#/stream/live%2Fclock", window);
+            if place == 0 {
+                let first = "document.querySelector('.head .buttons button')";
+                let is = |text: &str| format!("{first}?.textContent === '{text}'");
+                page.wait_for(&is("Record"), Duration::from_secs(30));
+                page.evaluate(&format!("{first}.click()"));
+                page.wait_for(&is("Stop recording"), Duration::from_secs(30));
+                page.evaluate("window.begun = Date.now()");
+                page.wait_for("Date.now() - window.begun > 6000", Duration::from_secs(30));
+                page.evaluate(&format!("{first}.click()"));
+            }
+            page.wait_for(&button("Download"), Duration::from_secs(30));
+            page.evaluate(&format!("{}.click()", button("Play")));
+            page.wait_for(&plays_beyond("0.5"), Duration::from_secs(30));
+            let name = format!("recording-{}-{}", window.width, window.is_dark);
+            check(&mut page, &site, &name);
+            page.evaluate(SAVE_BY_SCRIPT);
+            page.evaluate(&format!("{}.click()", button("Download")));
+            page.wait_for("window.saved === '200 video/mp2t'", Duration::from_secs(30));
+            page.evaluate(&format!("{}.scrollIntoView()", button("Download")));
+            check(&mut page, &site, &format!("{name}-list"));
+            page.evaluate(
+                "(slider => { slider.value = 2; slider.dispatchEvent(new Event('change')) })\
+                 (document.querySelector('.seek input'))",
+            );
+            page.wait_for(&has_text("The recording ends here."), Duration::from_secs(60));
+            page.evaluate(&format!("{}.click()", button("Back to live")));
+            page.wait_for(&plays_beyond("1"), Duration::from_secs(30));
+            assert!(page.faults().is_empty(), "{:?}", page.faults());
+        }
+    });
+}
+
+/// A page's own fetch in place of the browser's download, whose result a page does not learn.
+const SAVE_BY_SCRIPT: &str = "void (HTMLAnchorElement.prototype.click = async function () {
+    const answer = await fetch(this.href);
+    window.saved = `${answer.status} ${answer.headers.get('content-type')}`;
+})";
+
+/// The button with this text.
+fn button(text: &str) -> String {
+    format!("[...document.querySelectorAll('button')].find(it => it.textContent === '{text}')")
+}
+
+/// Whether a picture was shown for this number of seconds.
+fn plays_beyond(seconds: &str) -> String {
+    format!(
+        "(video => video?.videoWidth === 320 && video.played.length > 0 && \
+         video.played.end(video.played.length - 1) - video.played.start(0) > {seconds})\
+         (document.querySelector('video'))"
+    )
 }
 
 /// Opens the player alone, and notes the clock of each picture that is shown.

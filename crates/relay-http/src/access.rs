@@ -1,6 +1,7 @@
 //! The rights of those who call by HTTP.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::relay::{Answer, Ticket};
 
@@ -9,9 +10,9 @@ pub trait Access: Send + Sync + 'static {
     /// Whether this caller has this right.
     fn decide<'a>(&'a self, caller: &'a Caller, right: &'a Right) -> Answer<'a, Verdict>;
 
-    /// A ticket with which a player may view a stream that this caller may view; `None` if there
-    /// are too many tickets now.
-    fn ticket<'a>(&'a self, caller: &'a Caller, stream: &'a str) -> Answer<'a, Option<Ticket>>;
+    /// A ticket for a right to one stream that this caller has; `None` if there are too many
+    /// tickets now.
+    fn ticket<'a>(&'a self, caller: &'a Caller, right: &'a Right) -> Answer<'a, Option<Ticket>>;
 }
 
 /// A caller by HTTP.
@@ -66,13 +67,24 @@ pub enum Right {
     Metrics,
     /// View this stream.
     View(String),
+    /// Take the recordings of this stream.
+    Playback(String),
+}
+
+/// The terms of a caller that has a right.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Allowed {
+    /// The caller's name, if the caller has one.
+    pub user: Option<String>,
+    /// The time after which a view ends.
+    pub lifetime: Option<Duration>,
 }
 
 /// The decision about a caller.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Verdict {
-    /// Allowed, under this name if the caller has one.
-    Allowed(Option<String>),
+    /// Allowed, on these terms.
+    Allowed(Allowed),
     /// The caller has to tell who calls: 401.
     Unknown,
     /// This caller has not this right: 403.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use crate::access::{Access, Caller, Right, Verdict};
+use crate::access::{Access, Allowed, Caller, Right, Verdict};
 use crate::kept_streams::KeptStreams;
 use crate::numbers::Numbers;
 use crate::problem::Problem;
@@ -86,18 +86,14 @@ impl App {
         &self.kept_streams
     }
 
-    /// Lets a caller pass who has the right, and gives the caller's name.
+    /// Lets a caller pass who has the right, and gives the terms.
     ///
     /// # Errors
     ///
     /// 401 or 403.
-    pub(crate) async fn require(
-        &self,
-        caller: &Caller,
-        right: &Right,
-    ) -> Result<Option<String>, Problem> {
+    pub(crate) async fn require(&self, caller: &Caller, right: &Right) -> Result<Allowed, Problem> {
         match self.access.decide(caller, right).await {
-            Verdict::Allowed(user) => Ok(user),
+            Verdict::Allowed(terms) => Ok(terms),
             Verdict::Unknown => Err(Problem::new(
                 StatusCode::UNAUTHORIZED,
                 "a token is missing or wrong: send `Authorization: Bearer TOKEN`",
@@ -117,5 +113,6 @@ fn verb(right: &Right) -> String {
         Right::Administer => "administer the relay".to_owned(),
         Right::Metrics => "read metrics".to_owned(),
         Right::View(stream) => format!("view the stream `{stream}`"),
+        Right::Playback(stream) => format!("take the recordings of `{stream}`"),
     }
 }

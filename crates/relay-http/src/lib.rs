@@ -26,13 +26,13 @@ mod serve;
 mod v1;
 mod watch;
 
-pub use access::{Access, Caller, Credential, Right, Verdict};
+pub use access::{Access, Allowed, Caller, Credential, Right, Verdict};
 pub use app::{App, Settings};
 pub use event_log::{EventLog, Following};
 pub use play::{PLAYER_JS, PlayFeed, PlayMessage};
 pub use relay::{
-    Answer, ConfigSection, Done, Fault, HlsFile, Relay, SectionChange, SectionEdit, StreamAct,
-    Ticket, View,
+    Answer, ConfigSection, Done, ExcerptFile, ExcerptTimes, Fault, HlsFile, Relay, SectionChange,
+    SectionEdit, StreamAct, Ticket, View,
 };
 pub use routes::{metrics_router, openapi, router};
 pub use serve::{Certificate, CertificateError, Limits, serve};

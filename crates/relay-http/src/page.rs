@@ -22,13 +22,15 @@ pub(crate) fn routes() -> Router<Shared> {
 }
 
 /// The files that the pages name: path, media type, text.
-const FILES: [(&str, &str, &str); 10] = [
+const FILES: [(&str, &str, &str); 12] = [
     ("/page/relay.css", "text/css", include_str!("page/relay.css")),
     ("/page/relay.js", JAVASCRIPT, include_str!("page/relay.js")),
     ("/page/api.js", JAVASCRIPT, include_str!("page/api.js")),
     ("/page/dom.js", JAVASCRIPT, include_str!("page/dom.js")),
     ("/page/chart.js", JAVASCRIPT, include_str!("page/chart.js")),
     ("/page/history.js", JAVASCRIPT, include_str!("page/history.js")),
+    ("/page/recordings.js", JAVASCRIPT, include_str!("page/recordings.js")),
+    ("/page/table.js", JAVASCRIPT, include_str!("page/table.js")),
     ("/page/stream.js", JAVASCRIPT, include_str!("page/stream.js")),
     ("/page/watch.js", JAVASCRIPT, include_str!("page/watch.js")),
     ("/page/player.js", JAVASCRIPT, PLAYER_JS),

@@ -21,7 +21,8 @@
 //! Or, if no browser decodes any of the stream: `{"type":"unplayable","reason":…,"play":…}`.
 //!
 //! With `?sound=no` in the address the sound is left out, for browsers that decode only the
-//! picture.
+//! picture. With `?at=2026-11-27T20:15:00` the recordings of the stream come from this time on, at
+//! their own pace and a second ahead; 4410 then means that they end here.
 //!
 //! Close codes, each with a reason in words that the player shows: 4401 and 4403 the viewer may not
 //! watch, 4404 the stream is not there, 4503 the relay cannot serve it now, 4410 the stream ended.

@@ -1,6 +1,7 @@
 //! The relay as the API sees it: reports to read, and verbs to act.
 
 use std::fmt;
+use std::ops::Range;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::event_log::EventLog;
 use crate::play::PlayMessage;
 use crate::report::{
     ConfigProblem, ConnectionReport, HealthReport, RecordingReport, RefusalReport, ReloadReport,
-    ServerReport, StreamReport,
+    ServerReport, StreamReport, Timestamp,
 };
 
 /// The answer of a relay that may have to ask its other tasks first.
@@ -83,6 +84,20 @@ pub trait Relay: Send + Sync + 'static {
     /// The stream for the browser's player.
     fn view_player(&self, view: View) -> Answer<'_, Result<mpsc::Receiver<PlayMessage>, Fault>>;
 
+    /// The stream's recordings from a time on, for the browser's player, at their own pace.
+    fn view_recording<'a>(
+        &'a self,
+        view: View,
+        at: &'a str,
+    ) -> Answer<'a, Result<mpsc::Receiver<PlayMessage>, Fault>>;
+
+    /// The stream's recordings between two times, as a file.
+    fn excerpt<'a>(
+        &'a self,
+        view: View,
+        times: &'a ExcerptTimes,
+    ) -> Answer<'a, Result<ExcerptFile, Fault>>;
+
     /// A file of the stream's HLS: `index.m3u8`, or a file that the playlist names.
     fn hls<'a>(&'a self, view: View, file: &'a str) -> Answer<'a, Result<HlsFile, Fault>>;
 }
@@ -120,6 +135,8 @@ pub struct View {
     pub address: std::net::IpAddr,
     /// The viewer's name, if the viewer told one.
     pub user: Option<String>,
+    /// The time after which the view ends.
+    pub lifetime: Option<Duration>,
     /// Whether a player wants the sound too.
     pub sound: bool,
 }
@@ -133,6 +150,31 @@ pub struct HlsFile {
     pub max_age: Duration,
     /// The file.
     pub body: Bytes,
+}
+
+/// The times of an excerpt.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ExcerptTimes {
+    /// The start: `2026-11-27T20:15:00`, with a zone or in UTC. The file begins at the random
+    /// access point at or before it.
+    pub from: String,
+    /// The end; the file ends at the random access point at or after it. Without it, the file has
+    /// all that is recorded by now.
+    pub until: Option<String>,
+}
+
+/// An excerpt of recordings.
+pub struct ExcerptFile {
+    /// The time of its first picture.
+    pub start: Timestamp,
+    /// Its number of bytes.
+    pub len: u64,
+    /// Differs from that of a file with other bytes.
+    pub version: String,
+    /// Begins to read these bytes. A receiver that is dropped ends the reading; a channel that is
+    /// closed before the last byte means that the disk failed.
+    pub read: Box<dyn FnOnce(Range<u64>) -> mpsc::Receiver<Bytes> + Send>,
 }
 
 /// A section of the configuration.

@@ -29,9 +29,21 @@ pub(crate) fn routes() -> Router<Shared> {
         .route("/v1/play/{name}", get(play))
 }
 
-async fn view(app: &Shared, caller: &Caller, stream: &str) -> Result<View, Problem> {
-    let user = app.require(caller, &Right::View(stream.to_owned())).await?;
-    Ok(View { stream: stream.to_owned(), address: caller.address, user, sound: true })
+/// The view of a caller who has this right to a stream.
+pub(crate) async fn view(
+    app: &Shared,
+    caller: &Caller,
+    stream: &str,
+    right: impl FnOnce(String) -> Right,
+) -> Result<View, Problem> {
+    let terms = app.require(caller, &right(stream.to_owned())).await?;
+    Ok(View {
+        stream: stream.to_owned(),
+        address: caller.address,
+        user: terms.user,
+        lifetime: terms.lifetime,
+        sound: true,
+    })
 }
 
 /// `GET /live/NAME.ts`: the stream from a random access point on, without an end.
@@ -44,7 +56,7 @@ async fn live(
         let detail = "a stream by HTTP is `/live/NAME.ts`; its HLS is `/hls/NAME/index.m3u8`";
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     };
-    let view = view(&app, &caller, name).await?;
+    let view = view(&app, &caller, name, Right::View).await?;
     let packets = app.relay().view_ts(view).await?;
     let body = Body::from_stream(Receiving(packets));
     Ok(([(header::CONTENT_TYPE, "video/mp2t")], body).into_response())
@@ -60,7 +72,7 @@ async fn hls(
         let detail = "the HLS of a stream is `/hls/NAME/index.m3u8`";
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     };
-    let view = view(&app, &caller, name).await?;
+    let view = view(&app, &caller, name, Right::View).await?;
     let file = app.relay().hls(view, file).await?;
     let cache = format!("max-age={}", file.max_age.as_secs());
     let kind = file.content_type.to_owned();
@@ -68,21 +80,18 @@ async fn hls(
     Ok((headers, file.body).into_response())
 }
 
-/// `GET /v1/play/NAME`, a WebSocket: the messages of the player. A browser's page does not see the
-/// status of a WebSocket that fails, so that refusals come as close codes: 4000 and the status.
+/// `GET /v1/play/NAME`, a WebSocket: the messages of the player; with `?at=` those of the
+/// recordings from this time on. A browser's page does not see the status of a WebSocket that
+/// fails, so that refusals come as close codes: 4000 and the status.
 async fn play(
     State(app): State<Shared>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
-    Query(Wish { sound }): Query<Wish>,
+    Query(wish): Query<Wish>,
     Extension(place): Extension<HeldPlace>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let sound = sound.as_deref() != Some("no");
-    let messages = match view(&app, &caller, &name).await {
-        Ok(view) => app.relay().view_player(View { sound, ..view }).await.map_err(Problem::from),
-        Err(problem) => Err(problem),
-    };
+    let messages = wish.messages(&app, &caller, &name).await;
     // A player sends nothing but answers to pings.
     let upgrade = upgrade.max_message_size(4_096).max_frame_size(4_096);
     upgrade.on_upgrade(async move |socket| {
@@ -98,6 +107,31 @@ async fn play(
 #[derive(Deserialize)]
 struct Wish {
     sound: Option<String>,
+    at: Option<String>,
+}
+
+impl Wish {
+    /// The messages of the stream, or of its recordings.
+    async fn messages(
+        &self,
+        app: &Shared,
+        caller: &Caller,
+        stream: &str,
+    ) -> Result<mpsc::Receiver<PlayMessage>, Problem> {
+        let right = if self.at.is_some() { Right::Playback } else { Right::View };
+        let view = view(app, caller, stream, right).await?;
+        let view = View { sound: self.sound.as_deref() != Some("no"), ..view };
+        let messages = match &self.at {
+            Some(at) => app.relay().view_recording(view, &with_zone(at)).await,
+            None => app.relay().view_player(view).await,
+        };
+        Ok(messages?)
+    }
+}
+
+/// A time of a query, in which `+` before a zone that is not percent-encoded came as a space.
+pub(crate) fn with_zone(time: &str) -> String {
+    if time.contains('T') { time.replace(' ', "+") } else { time.to_owned() }
 }
 
 async fn refuse(mut socket: WebSocket, problem: &Problem) {

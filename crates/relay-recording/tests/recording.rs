@@ -263,6 +263,40 @@ fn an_excerpt_is_one_transport_stream_between_two_times() {
 }
 
 #[test]
+fn an_excerpt_goes_on_at_any_byte_and_tells_whether_it_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (recorder, _) = recorder(folder.path(), Duration::from_secs(4));
+    Publisher::new().send_clip(&recorder);
+    finish(&recorder);
+    assert!(segments(folder.path()).len() > 1);
+    let archive = archive(folder.path());
+    let excerpt = |from: u64| {
+        let from = start() + Duration::from_secs(from);
+        Excerpt::new(&archive, STREAM, from, start() + HOUR).unwrap()
+    };
+    let (mut whole, mut bytes) = (excerpt(0), Vec::new());
+    let first = whole.start().since(start());
+    assert!(first < Duration::from_millis(100), "the first random access point is at {first:?}");
+    whole.read_to_end(&mut bytes).unwrap();
+    for skipped in [0, 1, bytes.len() / 2, bytes.len() - 1, bytes.len(), 2 * bytes.len()] {
+        let (mut rest, mut found) = (excerpt(0), Vec::new());
+        rest.skip(skipped as u64);
+        rest.read_to_end(&mut found).unwrap();
+        assert!(found == bytes[skipped.min(bytes.len())..], "{skipped}");
+    }
+    let mut twice = excerpt(0);
+    let mut ten = [0; 10];
+    twice.read_exact(&mut ten).unwrap();
+    twice.skip(20);
+    twice.read_exact(&mut ten).unwrap();
+    assert_eq!(ten, bytes[30..40]);
+    let later = excerpt(5);
+    assert!(later.start() > start() && later.start() <= start() + Duration::from_secs(5));
+    assert_eq!(excerpt(0).version(), excerpt(0).version());
+    assert_ne!(excerpt(0).version(), later.version());
+}
+
+#[test]
 fn a_running_recording_is_listed_and_played_up_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let (recorder, _) = recorder(folder.path(), HOUR);

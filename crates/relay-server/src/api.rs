@@ -8,8 +8,8 @@ use punctual_relay_http::report::{
     ServerReport, StreamReport, Tally,
 };
 use punctual_relay_http::{
-    Answer, ConfigSection, Done, EventLog, Fault, HlsFile, PlayMessage, Relay, SectionChange,
-    StreamAct, View,
+    Answer, ConfigSection, Done, EventLog, ExcerptFile, ExcerptTimes, Fault, HlsFile, PlayMessage,
+    Relay, SectionChange, StreamAct, View,
 };
 use tokio::sync::mpsc;
 
@@ -17,7 +17,7 @@ use crate::hub::Hub;
 use crate::operation::Operation;
 use crate::play::Players;
 use crate::wall;
-use crate::{play, recording, report};
+use crate::{play, playback, recording, report};
 
 /// The relay behind the API: its reports, and the verbs of an operator.
 pub(crate) struct Api {
@@ -194,6 +194,22 @@ impl Relay for Api {
 
     fn view_player(&self, view: View) -> Answer<'_, Result<mpsc::Receiver<PlayMessage>, Fault>> {
         Box::pin(async { play::player(&self.hub, &self.players, view).await })
+    }
+
+    fn view_recording<'a>(
+        &'a self,
+        view: View,
+        at: &'a str,
+    ) -> Answer<'a, Result<mpsc::Receiver<PlayMessage>, Fault>> {
+        Box::pin(playback::player(&self.hub, view, at))
+    }
+
+    fn excerpt<'a>(
+        &'a self,
+        view: View,
+        times: &'a ExcerptTimes,
+    ) -> Answer<'a, Result<ExcerptFile, Fault>> {
+        Box::pin(playback::excerpt(&self.hub, view, times))
     }
 
     fn hls<'a>(&'a self, view: View, file: &'a str) -> Answer<'a, Result<HlsFile, Fault>> {

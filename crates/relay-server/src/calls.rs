@@ -145,8 +145,9 @@ impl CallPort {
         if admitted.action() == Action::Playback {
             let at = call.at().unwrap_or_default();
             let opened = playback::open(&self.hub, admitted.stream(), at).await;
-            let opened =
-                opened.map_err(|text| refuse("not-recorded", RejectReason::NOT_FOUND, text))?;
+            let opened = opened.map_err(|fault| {
+                refuse("not-recorded", RejectReason::NOT_FOUND, fault.to_string())
+            })?;
             playback = Some(opened);
         }
         let passphrase = admitted.passphrase();

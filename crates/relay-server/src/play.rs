@@ -19,6 +19,7 @@ use crate::connections::{NewConnection, ServedConnection};
 use crate::hub::Hub;
 use crate::live_stream::LiveStream;
 use crate::outlet::{ChannelOutlet, Outlet};
+use crate::serve::{OVER, over};
 
 /// The fragments of each stream that somebody watches in a browser.
 #[derive(Default)]
@@ -43,6 +44,8 @@ struct FeedState {
 struct FeedPlayer {
     feed: PlayFeed,
     messages: Sender<PlayMessage>,
+    /// When the time is over that it was admitted for.
+    until: Option<Instant>,
     connection: Arc<ServedConnection>,
 }
 
@@ -53,7 +56,7 @@ struct FeedPlayer {
 /// There is no such stream, or it takes no more viewers.
 pub(crate) async fn packets(hub: &Arc<Hub>, view: View) -> Result<Receiver<Bytes>, Fault> {
     let stream = wanted(hub, &view).await?;
-    let known = hub.connected(new(&view, "http"));
+    let known = hub.connected(new_view(&view, "http"));
     let id = ViewerId(known.id);
     let (sender, receiver) = channel(ROOM);
     let gone = sender.clone();
@@ -71,6 +74,7 @@ pub(crate) async fn packets(hub: &Arc<Hub>, view: View) -> Result<Receiver<Bytes
         tokio::select! {
             () = gone.closed() => {}
             () = known.stop.told() => {}
+            () = over(view.lifetime) => known.end(OVER),
         }
         stream.unview(id);
         hub.disconnected(&known);
@@ -117,12 +121,13 @@ pub(crate) async fn player(
 ) -> Result<Receiver<PlayMessage>, Fault> {
     let stream = wanted(hub, &view).await?;
     let feed = players.feed(hub, &stream);
-    let connection = hub.connected(new(&view, "player"));
+    let connection = hub.connected(new_view(&view, "player"));
     let (sender, receiver) = channel(PLAYER_ROOM);
     let mut state = feed.lock();
     let mut player = FeedPlayer {
-        feed: PlayFeed::new(format!("ffplay {}", play_uri(hub, &view.stream)), view.sound),
+        feed: PlayFeed::new(play_command(hub, &view.stream, None), view.sound),
         messages: sender,
+        until: view.lifetime.map(|time| Instant::now() + time),
         connection,
     };
     let first = player.feed.begin(&state.recent);
@@ -174,7 +179,8 @@ async fn wanted(hub: &Arc<Hub>, view: &View) -> Result<Arc<LiveStream>, Fault> {
     hub.wanted(&name).await.ok_or_else(absent)
 }
 
-fn new(view: &View, protocol: &'static str) -> NewConnection {
+/// A connection for this view.
+pub(crate) fn new_view(view: &View, protocol: &'static str) -> NewConnection {
     NewConnection {
         role: ConnectionRole::Viewer,
         protocol,
@@ -189,11 +195,13 @@ fn new(view: &View, protocol: &'static str) -> NewConnection {
     }
 }
 
-/// The URI that plays a stream from this machine.
-fn play_uri(hub: &Hub, stream: &str) -> String {
+/// The command that plays a stream from this machine in another program, or its recordings from a
+/// time on.
+pub(crate) fn play_command(hub: &Hub, stream: &str, at: Option<&str>) -> String {
     let configuration = hub.configuration();
     let port = configuration.listeners.iter().find_map(|it| it.srt).map_or(8_890, |it| it.port());
-    format!("'srt://HOST:{port}?streamid=#!::r={stream},m=request'")
+    let at = at.map(|at| format!(",at={at}")).unwrap_or_default();
+    format!("ffplay 'srt://HOST:{port}?streamid=#!::r={stream},m=request{at}'")
 }
 
 /// A stream's name as it came by HTTP.
@@ -201,7 +209,7 @@ fn play_uri(hub: &Hub, stream: &str) -> String {
 /// # Errors
 ///
 /// It is no name.
-fn name(text: &str) -> Result<StreamName, Fault> {
+pub(crate) fn name(text: &str) -> Result<StreamName, Fault> {
     StreamName::new(text).map_err(|error| Fault::Invalid(error.to_string(), Vec::new()))
 }
 
@@ -336,7 +344,11 @@ impl FeedState {
     }
 
     fn remove_gone(&mut self, hub: &Hub) {
+        let now = Instant::now();
         self.players.retain(|player| {
+            if player.until.is_some_and(|until| now >= until) {
+                player.connection.end(OVER);
+            }
             let is_here = !player.messages.is_closed() && !player.connection.stop.is_told();
             if !is_here {
                 hub.disconnected(&player.connection);

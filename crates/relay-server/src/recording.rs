@@ -174,8 +174,8 @@ fn on_disk(settings: &RecordSettings, wanted: Option<&str>) -> Vec<RecordingRepo
             let is_running = it.is_running();
             RecordingReport {
                 state: if is_running { RecordingState::Running } else { RecordingState::Ended },
-                started_at: wall(it.start()).into(),
-                ended_at: (!is_running).then(|| wall(it.end()).into()),
+                started_at: system_time(it.start()).into(),
+                ended_at: (!is_running).then(|| system_time(it.end()).into()),
                 segments: u32::try_from(it.segments.len()).unwrap_or(u32::MAX),
                 bytes: it.bytes(),
                 free_bytes: free_bytes(&file),
@@ -188,7 +188,8 @@ fn on_disk(settings: &RecordSettings, wanted: Option<&str>) -> Vec<RecordingRepo
         .collect()
 }
 
-fn wall(time: UtcTime) -> SystemTime {
+/// A time of a recording as the system has times.
+pub(crate) fn system_time(time: UtcTime) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(time.micros())
 }
 

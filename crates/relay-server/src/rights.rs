@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use punctual_relay_access::{Access, Action, Call, Credentials, Role, StreamName, TicketKey};
+use punctual_relay_access::{
+    Access, Action, Admitted, Call, CallError, Credentials, Refused, Role, StreamName, TicketKey,
+};
 use punctual_relay_config::Configuration;
-use punctual_relay_http::{Answer, Caller, Credential, Right, Ticket, Verdict};
+use punctual_relay_http::{Allowed, Answer, Caller, Credential, Right, Ticket, Verdict};
 
 /// The rules about callers that are in force; a reload replaces them.
 pub(crate) struct Rights {
@@ -50,40 +52,25 @@ impl Rights {
 
     async fn verdict(&self, caller: &Caller, right: &Right) -> Verdict {
         let access = self.current();
-        let credentials = credentials(&caller.credential);
         let needed = match right {
             Right::Read => Action::Api(Role::Read),
             Right::Operate => Action::Api(Role::Operate),
             Right::Administer => Action::Api(Role::Admin),
             Right::Metrics => Action::Metrics,
-            Right::View(stream) => {
-                return match self.viewer(&access, caller, stream, credentials).await {
-                    Ok(admitted) => Verdict::Allowed(admitted.user().map(str::to_owned)),
-                    Err(refused) => verdict(&refused),
-                };
+            Right::View(stream) => return viewer(&access, caller, Action::Read, stream).await,
+            Right::Playback(stream) => {
+                return viewer(&access, caller, Action::Playback, stream).await;
             }
         };
+        let credentials = credentials(&caller.credential);
         match access.operator(&credentials, caller.address).await {
             Ok(operator) if operator.may(needed) => {
-                Verdict::Allowed(operator.user().map(str::to_owned))
+                let user = operator.user().map(str::to_owned);
+                Verdict::Allowed(Allowed { user, lifetime: None })
             }
             Ok(_) => Verdict::Forbidden,
             Err(refused) => verdict(&refused),
         }
-    }
-
-    async fn viewer(
-        &self,
-        access: &Access,
-        caller: &Caller,
-        stream: &str,
-        credentials: Credentials,
-    ) -> Result<punctual_relay_access::Admitted, punctual_relay_access::Refused> {
-        let name = StreamName::new(stream).map_err(punctual_relay_access::CallError::from)?;
-        let call = Call::by_http(Action::Read, name, credentials, "");
-        let mut who = punctual_relay_access::Caller::srt(caller.address, "http");
-        who.protocol = "http";
-        access.decide(&call, &who).await
     }
 }
 
@@ -92,18 +79,46 @@ impl punctual_relay_http::Access for Rights {
         Box::pin(self.verdict(caller, right))
     }
 
-    fn ticket<'a>(&'a self, caller: &'a Caller, stream: &'a str) -> Answer<'a, Option<Ticket>> {
+    fn ticket<'a>(&'a self, caller: &'a Caller, right: &'a Right) -> Answer<'a, Option<Ticket>> {
         Box::pin(async move {
             let access = self.current();
-            let own = credentials(&caller.credential);
-            let admitted = self.viewer(&access, caller, stream, own).await.ok()?;
+            let (action, stream) = match right {
+                Right::View(stream) => (Action::Read, stream),
+                Right::Playback(stream) => (Action::Playback, stream),
+                _ => return None,
+            };
+            let admitted = admitted(&access, caller, action, stream).await.ok()?;
             let ticket = access.ticket(&admitted, TICKET).ok()?;
             Some(Ticket { ticket, expires_in_s: TICKET.as_secs() })
         })
     }
 }
 
-fn verdict(refused: &punctual_relay_access::Refused) -> Verdict {
+/// Whether a caller may do this with a stream, and on what terms.
+async fn viewer(access: &Access, caller: &Caller, action: Action, stream: &str) -> Verdict {
+    match admitted(access, caller, action, stream).await {
+        Ok(admitted) => Verdict::Allowed(Allowed {
+            user: admitted.user().map(str::to_owned),
+            lifetime: admitted.lifetime(),
+        }),
+        Err(refused) => verdict(&refused),
+    }
+}
+
+async fn admitted(
+    access: &Access,
+    caller: &Caller,
+    action: Action,
+    stream: &str,
+) -> Result<Admitted, Refused> {
+    let name = StreamName::new(stream).map_err(CallError::from)?;
+    let call = Call::by_http(action, name, credentials(&caller.credential), "");
+    let mut who = punctual_relay_access::Caller::srt(caller.address, "http");
+    who.protocol = "http";
+    access.decide(&call, &who).await
+}
+
+fn verdict(refused: &Refused) -> Verdict {
     match refused.http_status() {
         401 => Verdict::Unknown,
         _ => Verdict::Forbidden,

@@ -1,6 +1,7 @@
 //! The connections of publishers and viewers that called.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use punctual::{CloseReason, Error, Message, Outgoing, SendOptions, Socket};
 use punctual_ends::{Connection, Failure, SrtEnd};
@@ -24,11 +25,10 @@ pub(crate) async fn serve_publisher(
     match hub.publish(call.admitted.stream(), id, Some(&call.admitted), call.is_backup) {
         Ok(stream) => {
             let mut source = StreamSource::of(connection);
-            let lifetime = lifetime(call);
             tokio::select! {
                 () = carry(hub, &stream, id, &mut source) => {}
                 () = known.stop.told() => {}
-                () = lifetime => known.end("the time that it was admitted for is over"),
+                () = over(call.admitted.lifetime()) => known.end(OVER),
             }
             let turn = stream.unpublish(id);
             hub.settle(&stream, turn);
@@ -151,7 +151,7 @@ pub(crate) async fn serve_viewer(
         () = discard => {}
         () = known.stop.told() => {}
         _ = dropped => {}
-        () = lifetime(call) => known.end("the time that it was admitted for is over"),
+        () = over(call.admitted.lifetime()) => known.end(OVER),
     }
     stream.unview(id);
     writer.close().await;
@@ -161,12 +161,15 @@ pub(crate) async fn serve_viewer(
 }
 
 /// Completes when the time is over that a caller was admitted for.
-async fn lifetime(call: &AdmittedCall) {
-    match call.admitted.lifetime() {
+pub(crate) async fn over(lifetime: Option<Duration>) {
+    match lifetime {
         Some(time) => tokio::time::sleep(time).await,
         None => std::future::pending().await,
     }
 }
+
+/// Why a connection ends then.
+pub(crate) const OVER: &str = "the time that it was admitted for is over";
 
 /// The number of messages to read at once.
 const BATCH: usize = 64;

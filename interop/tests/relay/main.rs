@@ -9,5 +9,6 @@ mod common;
 mod operation;
 mod passing;
 mod publishers;
+mod recordings;
 mod refusals;
 mod slow_links;

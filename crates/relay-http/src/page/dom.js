@@ -73,8 +73,12 @@ export function millis(ms) {
 
 /** `3 h 20 min` since a time of the API. */
 export function since(time) {
-  if (!time) return "–";
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  return time ? lasting(Date.now() - Date.parse(time)) : "–";
+}
+
+/** `3 h 20 min` for a number of milliseconds. */
+export function lasting(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
   const [days, hours, minutes] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
   if (days) return `${days} d ${hours} h`;
   if (hours) return `${hours} h ${minutes} min`;

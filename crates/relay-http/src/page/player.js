@@ -1,9 +1,10 @@
-// The player of a live stream: fragments of MP4 from a WebSocket go to Media Source Extensions.
+// The player of a live stream, or of its recordings: fragments of MP4 from a WebSocket go to Media Source Extensions.
 //
 //   import { play } from "./player.js";
 //   const player = play(document.querySelector("#player"), {
 //     socket: "/v1/play/live/cam",      // the WebSocket; a path or a whole URL
 //     hls: "/hls/live/cam/index.m3u8",  // for browsers without Media Source Extensions; may be absent
+//     at: Date.parse("2026-11-27T20:15:00Z"), // plays recordings from then on; absent for the live stream
 //     ticket: async () => "…",          // gives the ticket of the next connection; may be absent
 //   });
 //   player.stop();
@@ -32,8 +33,11 @@ const MOST_WAITING = 64 << 20;
 /** Milliseconds before the first new attempt to connect, and at most. */
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10000;
-/** Close codes after which a new attempt is useless. */
+/** Close codes after which a new attempt is useless, and one after which it may help. */
 const REFUSED = new Set([4401, 4403]);
+const BUSY = 4503;
+/** The close code after the last picture. */
+const ENDED = 4410;
 
 const Source = globalThis.MediaSource ?? globalThis.ManagedMediaSource;
 
@@ -43,12 +47,13 @@ export function play(container, options) {
 }
 
 class Player {
-  constructor(container, { socket, hls, ticket }) {
+  constructor(container, { socket, hls, ticket, at }) {
     this.container = container;
     this.url = new URL(socket, location.href);
     this.url.protocol = this.url.protocol.replace("http", "ws");
     this.hls = hls;
     this.ticket = ticket;
+    this.at = at;
     this.attempts = 0;
     this.pause = FIRST_PAUSE;
     this.stalls = 0;
@@ -76,6 +81,16 @@ class Player {
       stalls: this.stalls,
       buffered: this.#bufferedSeconds(),
     };
+  }
+
+  /** The time of the picture of a recording, in milliseconds since 1970, but for gaps in it. */
+  get time() {
+    const played = this.startedAt === undefined ? 0 : this.video.currentTime - this.startedAt;
+    return this.at + 1000 * played;
+  }
+
+  #isRecording() {
+    return this.at !== undefined;
   }
 
   #makeElements() {
@@ -122,6 +137,8 @@ class Player {
     if (this.isStopped) return;
     if (!Source) return this.#playHls("This browser has no Media Source Extensions.");
     if (this.ticket && !await this.#takeTicket()) return;
+    this.#keepTime();
+    if (this.#isRecording()) this.url.searchParams.set("at", new Date(this.at).toISOString());
     const socket = new WebSocket(this.url);
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => {
@@ -132,10 +149,24 @@ class Player {
     socket.onclose = ({ code, reason }) => {
       if (socket !== this.socket || this.isStopped) return;
       if (REFUSED.has(code)) return this.#say(reason || "You may not watch this stream.");
+      if (this.#isRecording() && code >= 4400 && code !== BUSY) return this.#sayEnd(code, reason);
       if (code === 4404) this.#say(reason || "The stream is not there yet.");
       this.#connectLater();
     };
     this.socket = socket;
+  }
+
+  /** Says why a recording does not go on, once its last picture is shown. */
+  #sayEnd(code, reason) {
+    const text = code === ENDED ? "The recording ends here." : reason;
+    this.retry = setTimeout(() => this.#say(text), 1000 * this.#ahead());
+  }
+
+  /** Keeps the time of the picture of a recording, to go on from there. */
+  #keepTime() {
+    if (!this.#isRecording()) return;
+    this.at = this.time;
+    this.startedAt = undefined;
   }
 
   /** Gets the ticket for a connection. Tells whether to connect now. */
@@ -235,6 +266,7 @@ class Player {
   }
 
   #closeSource() {
+    this.#keepTime();
     this.source = undefined;
     this.buffer = undefined;
     this.video.removeAttribute("src");
@@ -308,12 +340,14 @@ class Player {
     return sum;
   }
 
-  /** Starts as near to the end as the buffer allows. */
+  /** Starts as near to the end as the buffer allows; a recording at its start. */
   #start() {
     const range = this.#range();
     if (this.hasStarted || !range) return;
     this.hasStarted = true;
-    this.video.currentTime = Math.max(range.start, range.end - START_BEHIND);
+    const isRecording = this.#isRecording();
+    this.video.currentTime = isRecording ? range.start : Math.max(range.start, range.end - START_BEHIND);
+    if (isRecording) this.startedAt = range.start;
     this.video.play().catch(() => {});
   }
 
@@ -324,7 +358,7 @@ class Player {
     const now = this.video.currentTime;
     const isInHole = now < range.start && !this.#isBuffered(now);
     if (isInHole) this.video.currentTime = range.start;
-    else if (range.end - now > LEAP) {
+    else if (!this.#isRecording() && range.end - now > LEAP) {
       this.video.currentTime = Math.max(range.start, range.end - START_BEHIND);
       this.lows = [];
     }
@@ -342,7 +376,7 @@ class Player {
 
   /** Notes what is left in the buffer before a message, and sets the speed by it. */
   #noteLow() {
-    if (!this.hasStarted || this.video.seeking || this.video.paused) return;
+    if (this.#isRecording() || !this.hasStarted || this.video.seeking || this.video.paused) return;
     const now = performance.now() / 1000;
     this.lows.push({ at: now, left: this.#ahead() });
     while (this.lows[0].at < now - WINDOW) this.lows.shift();

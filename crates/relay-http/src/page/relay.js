@@ -19,13 +19,15 @@ function listView() {
   const rows = h("tbody");
   const empty = h("p", { class: "empty" }, "No stream yet.");
   const start = h("section", { class: "card start", hidden: true });
+  const gone = h("section", { class: "card", hidden: true });
   const heads = ["Stream", "State", "Source", "Content"].map((name) => h("th", { scope: "col" }, name));
   const numbers = ["In", "Out", "RTT", "Loss", "Viewers"].map((name) => h("th", { scope: "col", class: "number" }, name));
   const table = h("table", { class: "streams cards" },
     h("thead", {}, h("tr", {}, ...heads, ...numbers)), rows);
   const root = h("div", { class: "stack" }, h("h1", {}, "Streams"),
-    h("div", { class: "card flush" }, h("div", { class: "scroll" }, table), empty), start);
+    h("div", { class: "card flush" }, h("div", { class: "scroll" }, table), empty), gone, start);
   let streams = [];
+  let recorded = null;
   const show = () => {
     empty.hidden = streams.length > 0;
     table.hidden = streams.length === 0;
@@ -39,11 +41,29 @@ function listView() {
       streams = all;
       showStart(start, server);
       show();
+      // Once, since the relay looks through all folders for it.
+      recorded ??= new Set((await get("/v1/recordings").catch(() => [])).map((it) => it.stream));
+      showGone(gone, recorded, streams);
     },
     numbers: show,
     event() {},
     close() {},
   };
+}
+
+/** The ways to recordings of streams that are not there now. */
+function showGone(gone, recorded, streams) {
+  const names = [...recorded].filter((name) => streams.every((stream) => stream.name !== name)).sort();
+  gone.hidden = names.length === 0;
+  const links = names.map((name) => h("li", {}, h("a", { href: streamLink(name) }, name)));
+  const list = h("ul", { class: "names" }, ...links);
+  if (gone.lastElementChild?.textContent === list.textContent) return;
+  gone.replaceChildren(h("h2", {}, "Recordings of other streams"), list);
+}
+
+/** The address of a stream's view. */
+function streamLink(name) {
+  return `#/stream/${encodeURIComponent(name)}`;
 }
 
 /** The lines to paste into an encoder and a player. */
@@ -56,7 +76,7 @@ function showStart(start, server) {
 
 function streamRow(first) {
   const cell = (label, kind = "") => h("td", { class: kind, "data-label": label });
-  const name = h("a", { href: `#/stream/${encodeURIComponent(first.name)}` }, first.name);
+  const name = h("a", { href: streamLink(first.name) }, first.name);
   const badge = h("span");
   const [state, source, content] = [h("td", { class: "state" }, badge), cell("Source", "wide"), cell("Content", "wide")];
   const [into, out, rtt, loss, viewers] =

@@ -3,9 +3,14 @@
 import { act, get, Refused, streamPath } from "/page/api.js";
 import { chart } from "/page/chart.js";
 import { bytes, clock, described, h, keyed, millis, rate, say, since, whole } from "/page/dom.js";
+import { recordingsPart } from "/page/recordings.js";
+import { table } from "/page/table.js";
 import { playerBox } from "/page/watch.js";
 
 const STATES = { online: "Online", waiting: "Waiting for its source", offline: "Offline" };
+
+/** Events after which the recordings are read again. */
+const RECORDED = new Set(["record-segment-create", "record-segment-complete", "record-failed"]);
 
 /** The most events that the view keeps. */
 const MOST_EVENTS = 200;
@@ -28,14 +33,15 @@ export function streamView(name, relay) {
     noEvents: h("p", { class: "empty" }, "Nothing has happened yet."),
   };
   const player = playerBox(name);
+  const recordings = recordingsPart(name, player, { tell: relay.tell, backToLive: () => view.refresh() });
   const healthBox = h("section", { class: "card" }, h("h2", {}, "Transport stream"), parts.health);
   const root = h("div", { class: "stack" },
     h("div", { class: "head" }, h("a", { class: "back", href: "#/", "aria-label": "All streams" }, "← Streams"),
       h("h1", {}, name), parts.badge, h("a", { href: watchPath(name), target: "_blank" }, "Player alone"), parts.buttons),
     h("section", { class: "card" }, parts.facts),
-    h("div", { class: "two" }, player.root, h("div", { class: "stack" }, parts.tracks.root, healthBox)),
+    h("div", { class: "two" }, h("div", { class: "stack" }, player.root, recordings.bar), h("div", { class: "stack" }, parts.tracks.root, healthBox)),
     h("div", { class: "charts" }, ...parts.charts),
-    parts.connections.root, parts.forwards.root, parts.refusals.root,
+    parts.connections.root, parts.forwards.root, recordings.root, parts.refusals.root,
     h("section", { class: "card flush" }, h("h2", {}, "Events"), parts.events, parts.noEvents));
   const doing = (button, method, where, body) => perform(relay, button, view.refresh, method, where, body);
   const view = {
@@ -66,16 +72,26 @@ export function streamView(name, relay) {
       for (const figure of parts.charts) figure.draw(history);
     },
     event(event) {
-      if (event.stream !== name) return;
-      parts.noEvents.hidden = true;
-      parts.events.prepend(h("li", {}, h("time", { datetime: event.at }, clock(event.at)), h("span", { class: "text" }, event.text)));
-      while (parts.events.childElementCount > MOST_EVENTS) parts.events.lastElementChild.remove();
+      if (event.stream === name && RECORDED.has(event.kind)) recordings.refresh();
+      note(parts, event, name);
     },
-    close: () => player.close(),
+    close() {
+      player.close();
+      recordings.close();
+    },
   };
-  relay.events.forEach((event) => view.event(event));
+  relay.events.forEach((event) => note(parts, event, name));
+  recordings.refresh();
   requestAnimationFrame(() => view.numbers());
   return view;
+}
+
+/** Adds an event of this stream to its list. */
+function note(parts, event, name) {
+  if (event.stream !== name) return;
+  parts.noEvents.hidden = true;
+  parts.events.prepend(h("li", {}, h("time", { datetime: event.at }, clock(event.at)), h("span", { class: "text" }, event.text)));
+  while (parts.events.childElementCount > MOST_EVENTS) parts.events.lastElementChild.remove();
 }
 
 /** The page with the player alone. */
@@ -93,39 +109,6 @@ function charts() {
     chart({ title: "Unrecovered", unit: "packets/s", digits: 0, lines: [{ column: "unrecovered", colour: "three" }] }),
     one("Receive buffer", "ms", "buffer", 0),
   ];
-}
-
-/** The columns that take a whole line on a phone. */
-const WIDE = new Set(["Content", "Reason", "Stream ID"]);
-
-/** A table with a title; a head with `*` is that of numbers. Without rows it is hidden. */
-function table(title, heads) {
-  const rows = h("tbody");
-  const labels = heads.map((head) => head.replace("*", ""));
-  const cells = heads.map((head, index) => h("th", { scope: "col", class: head.startsWith("*") ? "number" : "" }, labels[index]));
-  const root = h("section", { class: "card flush", hidden: true }, h("h2", {}, title),
-    h("div", { class: "scroll" }, h("table", { class: "cards" }, h("thead", {}, h("tr", {}, ...cells)), rows)));
-  const show = (items, key, cellsOf) => {
-    root.hidden = items.length === 0;
-    keyed(rows, items, (item) => String(key(item)), () => {
-      const row = h("tr", {}, ...heads.map((head, index) => {
-        if (index === 0) return h("th", { scope: "row", class: "name" });
-        const kind = head.startsWith("*") ? "number" : labels[index] ? WIDE.has(head) ? "name wide" : "name" : "act";
-        return h("td", { class: kind, "data-label": labels[index] || null });
-      }));
-      row.show = (item) => cellsOf(item).forEach((content, index) => fill(row.children[index], content));
-      return row;
-    });
-  };
-  return { root, show };
-}
-
-/** A cell's text; an element is put in once, and keeps its place and focus. */
-function fill(cell, content) {
-  if (!(content instanceof Element)) return say(cell, content ?? "");
-  const same = cell.firstElementChild;
-  if (same?.tagName === content.tagName && same.textContent === content.textContent && same.className === content.className) return undefined;
-  return cell.replaceChildren(content);
 }
 
 function showHead(parts, stream, relay, doing, path) {

@@ -4,6 +4,7 @@ mod config;
 mod connections;
 mod events;
 mod open;
+mod recordings;
 mod server;
 mod streams;
 
@@ -26,7 +27,6 @@ pub(crate) fn read_routes() -> OpenApiRouter<Shared> {
         .routes(routes!(connections::list))
         .routes(routes!(connections::one))
         .routes(routes!(server::refusals))
-        .routes(routes!(server::recordings))
         .routes(routes!(events::events))
 }
 
@@ -54,7 +54,11 @@ pub(crate) fn admin_routes() -> OpenApiRouter<Shared> {
 
 /// The routes that decide by themselves about a caller.
 pub(crate) fn open_routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new().routes(routes!(open::session)).routes(routes!(open::ticket))
+    OpenApiRouter::new()
+        .routes(routes!(open::session))
+        .routes(routes!(open::ticket))
+        .routes(routes!(recordings::list))
+        .routes(routes!(recordings::excerpt))
 }
 
 /// An answer of JSON that is written already.

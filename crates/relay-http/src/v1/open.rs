@@ -41,7 +41,7 @@ pub(super) async fn session(
     let operate = may(access.decide(&caller, &Right::Operate).await);
     let administer = may(access.decide(&caller, &Right::Administer).await);
     let (user, read) = match read {
-        Verdict::Allowed(user) => (user, true),
+        Verdict::Allowed(terms) => (terms.user, true),
         Verdict::Unknown | Verdict::Forbidden => (None, false),
     };
     Json(SessionReport { user, read, operate, administer })
@@ -52,9 +52,13 @@ pub(super) async fn session(
 pub(super) struct TicketFor {
     /// The stream's name.
     stream: String,
+    /// Whether the ticket is for the recordings of the stream instead.
+    #[serde(default)]
+    recordings: bool,
 }
 
-/// Makes a ticket for `?ticket=`, with which a player that cannot send headers views one stream.
+/// Makes a ticket for `?ticket=`, with which a player that cannot send headers views one stream, or
+/// its recordings.
 #[utoipa::path(
     post, path = "/v1/tickets", operation_id = "makeTicket", tag = "access",
     request_body = TicketFor,
@@ -68,9 +72,10 @@ pub(super) async fn ticket(
     Extension(caller): Extension<Caller>,
     body: Bytes,
 ) -> Result<Json<Ticket>, Problem> {
-    let TicketFor { stream } = parse(&body)?;
-    app.require(&caller, &Right::View(stream.clone())).await?;
-    let ticket = app.access().ticket(&caller, &stream).await;
+    let TicketFor { stream, recordings } = parse(&body)?;
+    let right = if recordings { Right::Playback(stream) } else { Right::View(stream) };
+    app.require(&caller, &right).await?;
+    let ticket = app.access().ticket(&caller, &right).await;
     ticket.map(Json).ok_or_else(|| {
         let detail = "there are too many tickets now; they expire by themselves";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)

@@ -1,4 +1,4 @@
-//! The relay as a whole: its state, refused calls, recordings, and its end.
+//! The relay as a whole: its state, refused calls, and its end.
 
 use axum::Json;
 use axum::extract::{Query, State};
@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use super::connections::OfStream;
 use crate::app::Shared;
 use crate::problem::Problem;
-use crate::report::{RecordingReport, RefusalReport, ServerReport};
+use crate::report::{RefusalReport, ServerReport};
 
 /// The relay as a whole.
 #[utoipa::path(
@@ -32,18 +32,6 @@ pub(super) async fn refusals(
         refusals.retain(|refusal| refusal.stream == of.stream);
     }
     Json(refusals)
-}
-
-/// Recordings on the disk, newest first.
-#[utoipa::path(
-    get, path = "/v1/recordings", operation_id = "listRecordings", tag = "server",
-    params(OfStream), responses((status = 200, body = Vec<RecordingReport>)),
-)]
-pub(super) async fn recordings(
-    State(app): State<Shared>,
-    Query(of): Query<OfStream>,
-) -> Json<Vec<RecordingReport>> {
-    Json(app.relay().recordings(of.stream.as_deref()).await)
 }
 
 /// Begins to drain: the relay is not ready, takes no new calls, ends viewers in slices, then

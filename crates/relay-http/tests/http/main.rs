@@ -15,5 +15,6 @@ mod hostile;
 mod metrics;
 mod page;
 mod play;
+mod recordings;
 mod stand_in;
 mod tls;

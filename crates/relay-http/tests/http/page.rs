@@ -26,7 +26,7 @@ async fn every_file_that_the_pages_name_is_there() {
             }
         }
     }
-    assert!(wanted.len() >= 11, "{wanted:?}");
+    assert!(wanted.len() >= 13, "{wanted:?}");
 }
 
 #[tokio::test]

@@ -73,3 +73,13 @@ async fn hls_and_words_about_other_files() {
     let ticket = Ticket { ticket: "T".to_owned(), expires_in_s: 60 };
     assert_eq!(serde_json::to_value(ticket).unwrap()["expires_in_s"], 60);
 }
+
+#[tokio::test]
+async fn a_recording_is_played_with_the_right_to_it() {
+    let service = Service::by_token().await;
+    let path = "/v1/play/live%2Fstudio?at=2026-11-27T21:15:00+01:00&ticket=";
+    assert_eq!(close_code(&service, &format!("{path}T")).await.0, 4_403);
+    assert_eq!(close_code(&service, &format!("{path}R")).await.0, 4_410);
+    let played = "play live/studio at 2026-11-27T21:15:00+01:00";
+    assert_eq!(service.relay.done(), [played]);
+}

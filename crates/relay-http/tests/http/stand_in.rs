@@ -12,8 +12,9 @@ use punctual_relay_http::report::{
     ViewerCount,
 };
 use punctual_relay_http::{
-    Access, Answer, Caller, ConfigSection, Credential, Done, EventLog, Fault, HlsFile, PlayMessage,
-    Relay, Right, SectionChange, SectionEdit, StreamAct, Ticket, Verdict, View,
+    Access, Allowed, Answer, Caller, ConfigSection, Credential, Done, EventLog, ExcerptFile,
+    ExcerptTimes, Fault, HlsFile, PlayMessage, Relay, Right, SectionChange, SectionEdit, StreamAct,
+    Ticket, Verdict, View,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -470,6 +471,44 @@ impl Relay for StandIn {
         })
     }
 
+    fn view_recording<'a>(
+        &'a self,
+        view: View,
+        at: &'a str,
+    ) -> Answer<'a, Result<mpsc::Receiver<PlayMessage>, Fault>> {
+        Box::pin(async move {
+            self.note(format!("play {} at {at}", view.stream))?;
+            let (_, receiver) = mpsc::channel(1);
+            Ok(receiver)
+        })
+    }
+
+    fn excerpt<'a>(
+        &'a self,
+        view: View,
+        times: &'a ExcerptTimes,
+    ) -> Answer<'a, Result<ExcerptFile, Fault>> {
+        Box::pin(async move {
+            if view.stream != "live/studio" {
+                return Err(Fault::NotFound(format!("nothing of `{}` was recorded", view.stream)));
+            }
+            self.note(format!("excerpt {} {:?}", times.from, times.until))?;
+            let bytes = Bytes::from_static(b"0123456789");
+            let read = move |range: std::ops::Range<u64>| {
+                let (sender, receiver) = mpsc::channel(1);
+                let part = bytes.slice(range.start as usize..range.end as usize);
+                let _ = sender.try_send(part);
+                receiver
+            };
+            Ok(ExcerptFile {
+                start: SystemTime::UNIX_EPOCH.into(),
+                len: 10,
+                version: "v7".to_owned(),
+                read: Box::new(read),
+            })
+        })
+    }
+
     fn hls<'a>(&'a self, view: View, file: &'a str) -> Answer<'a, Result<HlsFile, Fault>> {
         Box::pin(async move {
             if (view.stream.as_str(), file) != ("live/studio", "index.m3u8") {
@@ -489,16 +528,16 @@ pub(crate) struct Open;
 
 impl Access for Open {
     fn decide<'a>(&'a self, _: &'a Caller, _: &'a Right) -> Answer<'a, Verdict> {
-        Box::pin(async { Verdict::Allowed(None) })
+        Box::pin(async { Verdict::Allowed(Allowed::default()) })
     }
 
-    fn ticket<'a>(&'a self, _: &'a Caller, _: &'a str) -> Answer<'a, Option<Ticket>> {
+    fn ticket<'a>(&'a self, _: &'a Caller, _: &'a Right) -> Answer<'a, Option<Ticket>> {
         Box::pin(async { Some(Ticket { ticket: "T".to_owned(), expires_in_s: 60 }) })
     }
 }
 
-/// The tokens `reader`, `operator` and `admin`; the user `nina` with a password; the ticket `T`,
-/// which views `live/studio`.
+/// The tokens `reader`, `operator` and `admin`; the user `nina` with a password; the tickets `T`,
+/// which views `live/studio`, and `R`, which takes its recordings.
 pub(crate) struct ByToken;
 
 impl Access for ByToken {
@@ -511,31 +550,35 @@ impl Access for ByToken {
                 _ => 0,
             },
             Credential::Basic { user, password } if user == "nina" && password == "a:b" => 1,
-            Credential::Ticket(ticket) if ticket == "T" => {
-                let verdict = match right {
-                    Right::View(stream) if stream == "live/studio" => Verdict::Allowed(None),
-                    _ => Verdict::Forbidden,
+            Credential::Ticket(ticket) if ["T", "R"].contains(&ticket.as_str()) => {
+                let may = match right {
+                    Right::View(stream) => ticket == "T" && stream == "live/studio",
+                    Right::Playback(stream) => ticket == "R" && stream == "live/studio",
+                    _ => false,
                 };
+                let verdict =
+                    if may { Verdict::Allowed(Allowed::default()) } else { Verdict::Forbidden };
                 return Box::pin(async { verdict });
             }
             _ => 0,
         };
         let needed = match right {
-            Right::Read | Right::Metrics | Right::View(_) => 1,
+            Right::Read | Right::Metrics | Right::View(_) | Right::Playback(_) => 1,
             Right::Operate => 2,
             Right::Administer => 3,
         };
         let verdict = match level {
             0 => Verdict::Unknown,
             level if level < needed => Verdict::Forbidden,
-            _ => Verdict::Allowed(Some("nina".to_owned())),
+            _ => Verdict::Allowed(Allowed { user: Some("nina".to_owned()), lifetime: None }),
         };
         Box::pin(async { verdict })
     }
 
-    fn ticket<'a>(&'a self, _: &'a Caller, stream: &'a str) -> Answer<'a, Option<Ticket>> {
-        let ticket =
-            (stream != "full").then(|| Ticket { ticket: "T".to_owned(), expires_in_s: 60 });
+    fn ticket<'a>(&'a self, _: &'a Caller, right: &'a Right) -> Answer<'a, Option<Ticket>> {
+        let is_full = *right == Right::View("full".to_owned());
+        let text = if matches!(right, Right::Playback(_)) { "R" } else { "T" };
+        let ticket = (!is_full).then(|| Ticket { ticket: text.to_owned(), expires_in_s: 60 });
         Box::pin(async { ticket })
     }
 }
