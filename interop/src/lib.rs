@@ -12,6 +12,7 @@
 )]
 
 mod arrival;
+mod av1;
 mod c_library;
 mod chromium;
 mod clip;
@@ -33,6 +34,7 @@ mod turns;
 pub use arrival::{
     assert_arrived_up_to_the_end, assert_arrived_whole, wait_for_silence, wait_for_size,
 };
+pub use av1::name_av1;
 pub use c_library::SrtLibrary;
 pub use chromium::{Chromium, Page, Window};
 pub use clip::{Clip, Feed};

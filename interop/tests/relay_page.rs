@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use interop::{
     Chromium, Folder, Page, Process, READ_CLOCK, Tool, Window, clock_encoder, free_port, have_all,
-    punctual_relay, retry_if_stalled,
+    name_av1, punctual, punctual_relay, retry_if_stalled,
 };
 
 /// H.264 as a live encoder makes it, a key frame every two seconds.
@@ -16,6 +16,7 @@ const H264: &str = "-c:v libx264 -preset ultrafast -tune zerolatency -pix_fmt yu
 const HEVC: &str = "-c:v libx265 -preset ultrafast -tune zerolatency -x265-params log-level=none \
                     -g 50 -c:a aac";
 
+const AV1: &str = "-c:v libsvtav1 -preset 12 -pix_fmt yuv420p -g 50 -c:a aac";
 
 /// A relay with a browser that knows it by the name `relay.test`.
 struct Site {
@@ -128,6 +129,34 @@ fn the_clip_of_the_demo_goes_on_over_its_end() {
         page.evaluate("window.begun = document.querySelector('video').currentTime");
         let watched = "document.querySelector('video').currentTime - window.begun > 15";
         page.wait_for(watched, Duration::from_secs(40));
+        assert!(page.faults().is_empty(), "{:?}", page.faults());
+    });
+}
+
+/// AV1 is listed with its codec and size, and shown.
+#[test]
+fn av1_is_shown() {
+    if !have_all(&[Tool::Chromium, Tool::Ffmpeg]) {
+        return;
+    }
+    retry_if_stalled(|| {
+        let site = Site::start("av1");
+        let to = format!("srt://127.0.0.1:{}?streamid=publish:live/av1", site.srt);
+        let mut sender = Command::new(punctual());
+        sender.args(["route", "-", &to]);
+        let mut sender = Process::start("sender", sender, &site.folder);
+        let port = name_av1(sender.stdin());
+        let encoder = clock_encoder(AV1, &format!("tcp://127.0.0.1:{port}?tcp_nodelay=1"));
+        let _encoder = Process::start("encoder", encoder, &site.folder);
+        let mut browser = Chromium::start(&site.folder, "relay.test");
+        let mut page = site.open(&mut browser, "/#/stream/live%2Fav1", Window::DESK);
+        page.wait_for(&has_text("AV1"), Duration::from_secs(60));
+        page.wait_for(&has_text("320×64"), Duration::from_secs(30));
+        page.evaluate(READ_CLOCK);
+        page.wait_for("window.shown.length > 50", Duration::from_secs(60));
+        let delay = page.evaluate("window.shown.at(-1).delay").as_f64().expect("a number");
+        assert!((0.0..10_000.0).contains(&delay), "the clock in the picture is {delay} ms old");
+        check(&mut page, &site, "av1");
         assert!(page.faults().is_empty(), "{:?}", page.faults());
     });
 }
