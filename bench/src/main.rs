@@ -22,6 +22,7 @@ mod probe;
 mod program;
 mod quic_flood;
 mod receive;
+mod relay_ends;
 mod report;
 mod scenario;
 mod search;
@@ -38,6 +39,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::calls::Calls;
 use crate::flood::Flood;
 use crate::pair::Pairs;
+use crate::relay_ends::RelayEnds;
 use crate::report::Section;
 use crate::scenario::{Bench, Effort, Scenario};
 use crate::traffic::Traffic;
@@ -83,6 +85,15 @@ enum Command {
     /// Calls that stay connected.
     #[command(hide = true)]
     Calls(Calls),
+    /// Publishers of a relay.
+    #[command(hide = true)]
+    Publish(RelayEnds),
+    /// Viewers of a relay.
+    #[command(hide = true)]
+    View(RelayEnds),
+    /// Callers of a relay that ask for absent streams.
+    #[command(hide = true)]
+    CallAbsent(RelayEnds),
     /// The cost of the calls for one message.
     #[command(hide = true)]
     Messages(Traffic),
@@ -112,6 +123,9 @@ fn main() -> ExitCode {
         Command::Receive(traffic) => receive::run(&traffic),
         Command::Flood(attack) => flood::run(&attack),
         Command::Calls(made) => calls::run(&made),
+        Command::Publish(ends) => relay_ends::publish(&ends),
+        Command::View(ends) => relay_ends::view(&ends),
+        Command::CallAbsent(ends) => relay_ends::call_absent(&ends),
         Command::Messages(traffic) => messages::run(&traffic),
         Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
         Command::World(scene) => world::run(scene),
@@ -153,7 +167,7 @@ fn measure(scenarios: &[Scenario], selection: &Selection, page: Option<&Path>) -
             let heading = scenario.heading();
             match sections.iter_mut().find(|section| section.heading == heading) {
                 Some(section) => section.rows.extend(rows),
-                None => sections.push(Section { heading, rows }),
+                None => sections.push(Section { heading, reference: scenario.reference(), rows }),
             }
         }
         sections

@@ -14,13 +14,22 @@ use crate::probe::Usage;
 
 /// Builds the program `punctual` next to this one, so that it is measured as the sources are.
 pub(crate) fn build() -> Result<PathBuf> {
+    build_of("punctual-cli", "punctual")
+}
+
+/// Builds the program `punctual-relay` in the same way.
+pub(crate) fn build_relay() -> Result<PathBuf> {
+    build_of("punctual-relay-server", "punctual-relay")
+}
+
+fn build_of(package: &str, program: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--profile", "shipping", "--package", "punctual-cli"])
+        .args(["build", "--quiet", "--profile", "shipping", "--package", package])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .map_err(|error| format!("cargo does not start: {error}"))?;
-    let program = std::env::current_exe()?.with_file_name("punctual");
+    let program = std::env::current_exe()?.with_file_name(program);
     if built.success() && program.exists() {
         return Ok(program);
     }
@@ -29,11 +38,38 @@ pub(crate) fn build() -> Result<PathBuf> {
 
 /// The path of srt-live-transmit, which is in Debian's package srt-tools.
 pub(crate) fn srt_live_transmit() -> Result<PathBuf> {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join("srt-live-transmit"))
-        .find(|program| program.exists())
+    installed("srt-live-transmit")
         .ok_or_else(|| "srt-live-transmit is not installed (Debian: srt-tools)".into())
+}
+
+/// The path of a program in one of the folders of `PATH`.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|program| program.exists())
+}
+
+/// A folder for the files of a run, until it is dropped.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// A new folder, with this in its name.
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let name = format!("punctual-bench-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // The system empties its temporary folder as well.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A program that runs.

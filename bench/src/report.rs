@@ -20,7 +20,7 @@ pub(crate) struct Row {
 /// The implementations' figures of one repeat; `None` for one that was not measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    libsrt: Option<f64>,
+    reference: Option<f64>,
     punctual: Option<f64>,
     c_library: Option<f64>,
 }
@@ -31,23 +31,28 @@ impl Sample {
         Self { punctual: figure, ..Self::default() }
     }
 
+    /// Punctual's figure beside that of a program that is compared with it.
+    pub(crate) fn beside(reference: Option<f64>, punctual: Option<f64>) -> Self {
+        Self { reference, punctual, c_library: None }
+    }
+
     /// This implementation's figure.
     pub(crate) fn of(&mut self, implementation: Implementation) -> &mut Option<f64> {
         match implementation {
-            Implementation::Libsrt => &mut self.libsrt,
+            Implementation::Libsrt => &mut self.reference,
             Implementation::Punctual => &mut self.punctual,
             Implementation::CLibrary => &mut self.c_library,
         }
     }
 
-    /// Punctual's figure divided by libsrt's.
+    /// Punctual's figure divided by the reference's.
     fn ratio(&self) -> Option<f64> {
-        Some(self.punctual? / self.libsrt?)
+        Some(self.punctual? / self.reference?)
     }
 
     /// The C library's figure divided by libsrt's.
     fn c_library_ratio(&self) -> Option<f64> {
-        Some(self.c_library? / self.libsrt?)
+        Some(self.c_library? / self.reference?)
     }
 
     /// The C library's figure less that of the library for Rust.
@@ -59,15 +64,15 @@ impl Sample {
 /// The figure that the median should reach: Punctual's, or the C library's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
-    /// This multiple of libsrt's figure or more.
+    /// This multiple of the reference's figure or more.
     AtLeastTimes(f64),
-    /// This multiple of libsrt's figure or less.
+    /// This multiple of the reference's figure or less.
     AtMostTimes(f64),
-    /// This figure or more, whatever libsrt's is.
+    /// This figure or more, whatever the reference's is.
     AtLeast(f64),
-    /// This figure or less, whatever libsrt's is.
+    /// This figure or less, whatever the reference's is.
     AtMost(f64),
-    /// Less than this figure, whatever libsrt's is.
+    /// Less than this figure, whatever the reference's is.
     Below(f64),
     /// Nothing: the figure is there to be compared with those of other versions.
     None,
@@ -82,6 +87,8 @@ pub(crate) enum Target {
 pub(crate) struct Section {
     /// The heading of the table.
     pub(crate) heading: &'static str,
+    /// The implementation that Punctual is compared with.
+    pub(crate) reference: &'static str,
     /// The figures, for the library for Rust and for the C library.
     pub(crate) rows: Vec<Row>,
 }
@@ -89,13 +96,14 @@ pub(crate) struct Section {
 /// The tables, which read well on a terminal and are Markdown too: a table for each section, and
 /// one with all rows of the C library.
 pub(crate) fn tables(sections: &[Section]) -> String {
-    let header = ["what", "target", "libsrt", "Punctual", "ratio", "verdict"].map(String::from);
     let mut tables = String::new();
-    for section in sections {
-        let rows = section.rows.iter().filter(|row| !row.is_of_c_library()).map(Row::cells);
-        tables += &under(section.heading, &table(header.clone(), rows.collect()));
+    for &Section { heading, reference, ref rows } in sections {
+        let header = ["what", "target", reference, "Punctual", "ratio", "verdict"];
+        let rows = rows.iter().filter(|row| !row.is_of_c_library());
+        let rows = rows.map(|row| row.cells(reference)).collect();
+        tables += &under(heading, &table(header.map(String::from), rows));
     }
-    let header = ["what", "target", "libsrt", "Punctual", "C library", "ratio", "verdict"];
+    let header = ["what", "target", LIBSRT, "Punctual", "C library", "ratio", "verdict"];
     let all = sections.iter().flat_map(|section| &section.rows);
     let rows = all.filter(|row| row.is_of_c_library()).map(Row::c_library_cells);
     tables += &under(C_LIBRARY, &table(header.map(String::from), rows.collect()));
@@ -152,13 +160,13 @@ impl Row {
         matches!(self.target, Target::OfCLibrary(_))
     }
 
-    fn cells(&self) -> [String; 6] {
+    fn cells(&self, reference: &str) -> [String; 6] {
         let punctual = self.spread(|sample| sample.punctual);
         let ratio = self.spread(Sample::ratio);
         [
             self.what.to_owned(),
-            self.target.describe(self.unit),
-            self.told(self.spread(|sample| sample.libsrt)),
+            self.target.describe(self.unit, reference),
+            self.told(self.spread(|sample| sample.reference)),
             self.told(punctual),
             ratio.map_or(NONE.into(), |spread| spread.to_string()),
             verdict(self.target.met(ratio, punctual, None)),
@@ -171,8 +179,8 @@ impl Row {
         let excess = self.spread(Sample::c_library_excess);
         [
             self.what.to_owned(),
-            self.target.describe(self.unit),
-            self.told(self.spread(|sample| sample.libsrt)),
+            self.target.describe(self.unit, LIBSRT),
+            self.told(self.spread(|sample| sample.reference)),
             self.told(self.spread(|sample| sample.punctual)),
             self.told(c_library),
             ratio.map_or(NONE.into(), |spread| spread.to_string()),
@@ -199,16 +207,16 @@ fn verdict(met: Option<bool>) -> String {
 }
 
 impl Target {
-    fn describe(self, unit: &str) -> String {
+    fn describe(self, unit: &str, reference: &str) -> String {
         match self {
-            Self::AtLeastTimes(times) => format!("≥ {times} × libsrt"),
-            Self::AtMostTimes(times) => format!("≤ {times} × libsrt"),
+            Self::AtLeastTimes(times) => format!("≥ {times} × {reference}"),
+            Self::AtMostTimes(times) => format!("≤ {times} × {reference}"),
             Self::AtLeast(limit) => format!("≥ {limit} {unit}"),
             Self::AtMost(limit) => format!("≤ {limit} {unit}"),
             Self::Below(limit) => format!("< {limit} {unit}"),
             Self::None => NONE.into(),
             Self::AtMostMore(limit) => format!("≤ {limit} {unit} more than in Rust"),
-            Self::OfCLibrary(target) => target.describe(unit),
+            Self::OfCLibrary(target) => target.describe(unit, reference),
         }
     }
 
@@ -277,6 +285,8 @@ fn short(figure: f64) -> String {
     }
 }
 
+/// The reference of most tables.
+pub(crate) const LIBSRT: &str = "libsrt";
 /// The text in place of a figure that was not measured.
 const NONE: &str = "–";
 /// The heading of the C library's table.
@@ -289,8 +299,8 @@ mod tests {
     fn row(target: Target, samples: &[(Option<f64>, f64)]) -> Row {
         let samples = samples
             .iter()
-            .map(|&(libsrt, punctual)| Sample {
-                libsrt,
+            .map(|&(reference, punctual)| Sample {
+                reference,
                 punctual: Some(punctual),
                 c_library: Some(punctual + 1.0),
             })
@@ -298,26 +308,37 @@ mod tests {
         Row { what: "one thing", unit: "Mb/s", target, samples }
     }
 
+    fn section(heading: &'static str, rows: Vec<Row>) -> Section {
+        Section { heading, reference: LIBSRT, rows }
+    }
+
+    #[test]
+    fn a_table_names_what_punctual_is_compared_with() {
+        let rows = vec![row(Target::AtMostTimes(0.5), &[(Some(2.0), 0.5)])];
+        let tables = tables(&[Section { heading: "Relays", reference: "peer", rows }]);
+        assert!(tables.contains("| peer ") && tables.contains("≤ 0.5 × peer"), "{tables}");
+    }
+
     #[test]
     fn a_row_quotes_medians_and_the_median_of_the_ratios() {
         let samples = [(Some(100.0), 450.0), (Some(200.0), 700.0), (Some(110.0), 440.0)];
-        let cells = row(Target::AtLeastTimes(4.0), &samples).cells();
+        let cells = row(Target::AtLeastTimes(4.0), &samples).cells(LIBSRT);
         assert_eq!(cells[1], "≥ 4 × libsrt");
         assert_eq!(cells[2], "110 (100 to 200) Mb/s");
         assert_eq!(cells[3], "450 (440 to 700) Mb/s");
         assert_eq!(cells[4], "4.00 (3.50 to 4.50)");
         assert_eq!(cells[5], "met");
-        let cells = row(Target::AtMostTimes(0.25), &[(Some(2.0), 0.502)]).cells();
+        let cells = row(Target::AtMostTimes(0.25), &[(Some(2.0), 0.502)]).cells(LIBSRT);
         assert_eq!(cells[2..], ["2.00 Mb/s", "0.502 Mb/s", "0.251", "**missed**"]);
     }
 
     #[test]
     fn without_libsrt_only_an_absolute_target_has_a_verdict() {
-        let cells = row(Target::AtMostTimes(0.5), &[(None, 12.0)]).cells();
+        let cells = row(Target::AtMostTimes(0.5), &[(None, 12.0)]).cells(LIBSRT);
         assert_eq!(cells[2..], [NONE, "12.0 Mb/s", NONE, NONE]);
-        assert_eq!(row(Target::AtMost(12.0), &[(None, 12.0)]).cells()[5], "met");
-        assert_eq!(row(Target::AtLeast(12.0), &[(None, 11.9)]).cells()[5], "**missed**");
-        assert_eq!(row(Target::Below(12.0), &[(None, 12.0)]).cells()[5], "**missed**");
+        assert_eq!(row(Target::AtMost(12.0), &[(None, 12.0)]).cells(LIBSRT)[5], "met");
+        assert_eq!(row(Target::AtLeast(12.0), &[(None, 11.9)]).cells(LIBSRT)[5], "**missed**");
+        assert_eq!(row(Target::Below(12.0), &[(None, 12.0)]).cells(LIBSRT)[5], "**missed**");
     }
 
     #[test]
@@ -330,7 +351,7 @@ mod tests {
     #[test]
     fn all_lines_of_the_table_are_equally_wide() {
         let rows = vec![row(Target::AtMost(2.0), &[(Some(1.0), 2.0)])];
-        let tables = tables(&[Section { heading: "Rates", rows }]);
+        let tables = tables(&[section("Rates", rows)]);
         let rows = tables.lines().filter(|line| line.starts_with('|'));
         let widths: Vec<usize> = rows.map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 3);
@@ -339,9 +360,9 @@ mod tests {
 
     #[test]
     fn each_section_has_its_heading_and_only_the_columns_with_figures() {
-        let section =
-            |heading, samples| Section { heading, rows: vec![row(Target::AtMost(2.0), samples)] };
-        let sections = [section("Rates", &[(Some(1.0), 2.0)]), section("Worlds", &[(None, 2.0)])];
+        let rows = |samples| vec![row(Target::AtMost(2.0), samples)];
+        let sections =
+            [section("Rates", rows(&[(Some(1.0), 2.0)])), section("Worlds", rows(&[(None, 2.0)]))];
         let text = text(&sections, "2 cores", true);
         let (rates, worlds) = text.split_once("### Worlds\n").unwrap();
         assert!(rates.starts_with("2 cores\n\nA quick run"), "{rates}");
@@ -358,7 +379,7 @@ mod tests {
         let more = "≤ 0.9 Mb/s more than in Rust";
         assert_eq!(cells[1..4], [more, "2.00 Mb/s", "0.500 Mb/s"]);
         assert_eq!(cells[4..], ["1.50 Mb/s", "0.750", "**missed**"]);
-        let tables = tables(&[Section { heading: "Rates", rows: rows.into() }]);
+        let tables = tables(&[section("Rates", rows.into())]);
         let (rust, c_library) = tables.split_once(C_LIBRARY).unwrap();
         assert!(rust.contains("met") && !rust.contains("**missed**"), "{rust}");
         assert!(c_library.contains("**missed**"), "{c_library}");

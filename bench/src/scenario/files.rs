@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Bench;
 use crate::Result;
-use crate::program::{self, Running};
+use crate::program::{self, Folder, Running};
 use crate::report::{Row, Sample, Target};
 
 pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
@@ -57,8 +57,8 @@ async fn large(bench: &mut Bench, program: &Path) -> Vec<Row> {
 
 /// The rate of a large file from the start of the sender to its end, Mb/s.
 async fn rate(bench: &mut Bench, program: &Path, control: &str) -> Result<f64> {
-    let folder = Folder::new()?;
-    std::fs::File::create(folder.sent().join("file.bin"))?.set_len(BYTES)?;
+    let folder = folder()?;
+    std::fs::File::create(sent(&folder).join("file.bin"))?.set_len(BYTES)?;
     let port = bench.pairs.port();
     let uri = format!("srt://127.0.0.1:{port}?ratecontrol={control}");
     let time = transfer(program, &folder, port, &uri).await?;
@@ -68,9 +68,9 @@ async fn rate(bench: &mut Bench, program: &Path, control: &str) -> Result<f64> {
 
 /// The number of small files a second over a round trip of 200 ms with this loss each way.
 async fn small_files(bench: &mut Bench, program: &Path, loss: &str) -> Result<f64> {
-    let folder = Folder::new()?;
+    let folder = folder()?;
     for n in 0..FILES {
-        std::fs::write(folder.sent().join(format!("{n}.bin")), [0; 1_000])?;
+        std::fs::write(sent(&folder).join(format!("{n}.bin")), [0; 1_000])?;
     }
     let (port, behind) = (bench.pairs.port(), bench.pairs.port());
     let (from, to) = (format!(":{port}"), format!("127.0.0.1:{behind}"));
@@ -86,8 +86,8 @@ async fn small_files(bench: &mut Bench, program: &Path, loss: &str) -> Result<f6
 async fn transfer(program: &Path, folder: &Folder, port: u16, uri: &str) -> Result<f64> {
     let text = |path: PathBuf| path.display().to_string();
     let receiver = format!("srt://127.0.0.1:{port}?mode=listener");
-    let receive = ["file".into(), "receive".into(), receiver, text(folder.0.join("incoming"))];
-    let send = ["file".into(), "send".into(), text(folder.sent()), uri.to_owned()];
+    let receive = ["file".into(), "receive".into(), receiver, text(folder.path().join("incoming"))];
+    let send = ["file".into(), "send".into(), text(sent(folder)), uri.to_owned()];
     let receiver = Running::start(program, &receive)?;
     sleep(START).await;
     let began = Instant::now();
@@ -97,28 +97,16 @@ async fn transfer(program: &Path, folder: &Folder, port: u16, uri: &str) -> Resu
     Ok(time)
 }
 
-/// A folder with the files to send and one for arrivals, until it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("punctual-bench-{}", std::process::id()));
-        let folder = Self(path);
-        std::fs::create_dir_all(folder.0.join("incoming"))?;
-        std::fs::create_dir_all(folder.sent())?;
-        Ok(folder)
-    }
-
-    fn sent(&self) -> PathBuf {
-        self.0.join("files")
-    }
+/// A folder with one for the files to send and one for arrivals.
+fn folder() -> Result<Folder> {
+    let folder = Folder::new("files")?;
+    std::fs::create_dir_all(folder.path().join("incoming"))?;
+    std::fs::create_dir_all(sent(&folder))?;
+    Ok(folder)
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // The system empties its temporary folder as well.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn sent(folder: &Folder) -> PathBuf {
+    folder.path().join("files")
 }
 
 /// The figure, with a line on the terminal.

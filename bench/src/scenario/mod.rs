@@ -20,6 +20,7 @@ mod program;
 mod quic;
 mod quic_calls;
 mod rate;
+mod relay;
 mod simulation;
 mod streams;
 mod timing;
@@ -29,7 +30,7 @@ use clap::ValueEnum;
 use crate::Result;
 use crate::libsrt::Tuning;
 use crate::pair::{Implementation, Outcome, Pairs};
-use crate::report::{Row, Sample};
+use crate::report::{LIBSRT, Row, Sample};
 use crate::search::Search;
 use crate::traffic::Traffic;
 
@@ -67,6 +68,8 @@ pub(crate) enum Scenario {
     /// `punctual route` as a gateway, beside srt-live-transmit.
     #[cfg(target_os = "linux")]
     Gateway,
+    /// `punctual relay` with many viewers, beside srtrelay and MediaMTX.
+    Relay,
     /// Instructions of the protocol machine a packet.
     Instructions,
     /// The cost of simulated worlds.
@@ -98,6 +101,7 @@ impl Scenario {
         Self::Files,
         #[cfg(target_os = "linux")]
         Self::Gateway,
+        Self::Relay,
         Self::Instructions,
         Self::Simulation,
         #[cfg(target_os = "linux")]
@@ -121,6 +125,7 @@ impl Scenario {
             Self::Crowd | Self::Flood => "Many callers",
             Self::Quic => "SRT over QUIC",
             Self::Program | Self::Files => "Programs",
+            Self::Relay => "The relay",
             Self::Instructions | Self::Simulation => "The protocol machine and simulated worlds",
             #[cfg(target_os = "linux")]
             Self::Gateway => "Programs",
@@ -128,6 +133,14 @@ impl Scenario {
             Self::Emulator => "The emulator",
             #[cfg(target_os = "linux")]
             Self::KernelTcp => "Beside the kernel's TCP",
+        }
+    }
+
+    /// The implementation that Punctual is compared with.
+    pub(crate) const fn reference(self) -> &'static str {
+        match self {
+            Self::Relay => "peer",
+            _ => LIBSRT,
         }
     }
 
@@ -150,6 +163,7 @@ impl Scenario {
             Self::Files => files::run(bench).await,
             #[cfg(target_os = "linux")]
             Self::Gateway => gateway::run(bench).await,
+            Self::Relay => relay::run(bench).await,
             Self::Instructions => instructions::run(),
             Self::Simulation => simulation::run(bench),
             #[cfg(target_os = "linux")]
