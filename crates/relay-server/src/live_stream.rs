@@ -136,7 +136,7 @@ impl LiveStream {
         let mut inner = self.lock();
         inner.machine.view(id, viewer)?;
         inner.outlets.insert(id, outlet);
-        Ok(inner.serve(now))
+        Ok(inner.serve_one(now, id))
     }
 
     pub(crate) fn unview(&self, id: ViewerId) {
@@ -211,16 +211,23 @@ impl LiveState {
         }
         let mut gone = Vec::new();
         for (&id, outlet) in &mut self.outlets {
-            let is_look = is_look || self.machine.is_limited(id);
-            if is_look && let Some(link) = outlet.link() {
-                self.machine.observe(now, id, link);
-            }
-            self.machine.feed(now, id, |message: &Message| outlet.take(message));
-            if !outlet.flush() {
+            if !hand(&mut self.machine, now, id, &mut **outlet, is_look) {
                 gone.push(id);
             }
         }
         for id in gone {
+            self.machine.unview(id);
+            self.outlets.remove(&id);
+        }
+        self.events()
+    }
+
+    /// Hands one viewer what it gets next. The others wait for their turn: thousands that call at
+    /// the same time would have it once for each caller.
+    fn serve_one(&mut self, now: Instant, id: ViewerId) -> StreamTurn {
+        if let Some(outlet) = self.outlets.get_mut(&id)
+            && !hand(&mut self.machine, now, id, &mut **outlet, true)
+        {
             self.machine.unview(id);
             self.outlets.remove(&id);
         }
@@ -246,5 +253,62 @@ impl LiveState {
     }
 }
 
+/// Hands a viewer what it gets next, after a look at its link if it is time for one. Returns
+/// whether the viewer is still there.
+fn hand(
+    machine: &mut Stream,
+    now: Instant,
+    id: ViewerId,
+    outlet: &mut dyn Outlet,
+    is_look: bool,
+) -> bool {
+    let is_look = is_look || machine.is_limited(id);
+    if is_look && let Some(link) = outlet.link() {
+        machine.observe(now, id, link);
+    }
+    machine.feed(now, id, |message: &Message| outlet.take(message));
+    outlet.flush()
+}
+
 /// The time between two looks at the viewers' links.
 const LOOK: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use punctual_relay::ViewerLink;
+
+    use super::*;
+
+    /// Counts its turns.
+    struct Turns(Arc<AtomicUsize>);
+
+    impl Outlet for Turns {
+        fn take(&mut self, _: &Message) -> bool {
+            true
+        }
+
+        fn flush(&mut self) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            true
+        }
+
+        fn link(&self) -> Option<ViewerLink> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_viewer_that_comes_causes_no_turn_of_the_others() {
+        let stream = LiveStream::new("live".into(), StreamRules::default());
+        let turns: Vec<_> = (0..100).map(|_| Arc::new(AtomicUsize::new(0))).collect();
+        for (id, turns) in (0..).zip(&turns) {
+            let outlet = Box::new(Turns(Arc::clone(turns)));
+            stream.view(ViewerId(id), Viewer::default(), outlet).expect("there is room");
+        }
+        assert!(turns.iter().all(|turns| turns.load(Ordering::Relaxed) == 1));
+        stream.tick();
+        assert!(turns.iter().all(|turns| turns.load(Ordering::Relaxed) == 2));
+    }
+}
