@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use punctual_proto::{Config, GroupOffer, IncomingId, RejectReason};
 use tokio::sync::Notify;
 
-use crate::caller_log::CallerLog;
+use crate::caller_log::{CallerLog, RefusedCaller};
 use crate::error::Error;
 use crate::group::{self, AcceptedLink, Group};
 use crate::shared::Shared;
@@ -197,7 +197,8 @@ impl CallerHandler for AcceptQueue {
     }
 
     fn refused(&self, remote: SocketAddr, reason: RejectReason) {
-        self.log.refused(remote, "", reason);
+        let stream_id = String::new();
+        self.log.refused(RefusedCaller { remote, stream_id, reason, by_hook: false });
     }
 
     fn moved(&self, remote: SocketAddr) {

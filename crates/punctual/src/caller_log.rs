@@ -20,6 +20,8 @@ pub struct RefusedCaller {
     pub stream_id: String,
     /// The reason that the caller was told.
     pub reason: RejectReason,
+    /// Whether the hook of a gate refused it, and knows more of the reason.
+    pub by_hook: bool,
 }
 
 /// Hears of each caller that is refused.
@@ -55,15 +57,14 @@ impl CallerLog {
         let _ = self.local.set(local);
     }
 
-    /// Logs a caller that was refused for this reason.
-    pub(crate) fn refused(&self, remote: SocketAddr, stream_id: &str, reason: RejectReason) {
-        self.refused.say(|| tracing::info!(%remote, %reason, "a caller was refused"));
-        self.heard(remote, stream_id, reason);
-    }
-
-    fn heard(&self, remote: SocketAddr, stream_id: &str, reason: RejectReason) {
-        if let Some(hearer) = self.hearer.get() {
-            hearer(RefusedCaller { remote, stream_id: stream_id.to_owned(), reason });
+    /// Tells of a caller that was refused: the hearer, or the log if there is none.
+    pub(crate) fn refused(&self, caller: RefusedCaller) {
+        match self.hearer.get() {
+            Some(hearer) => hearer(caller),
+            None => {
+                let RefusedCaller { remote, reason, .. } = caller;
+                self.refused.say(|| tracing::info!(%remote, %reason, "a caller was refused"));
+            }
         }
     }
 
@@ -75,12 +76,12 @@ impl CallerLog {
                 self.gone.say(say);
             }
             reason => {
-                self.refused.say(|| tracing::info!(%remote, %reason, "a caller was refused"));
                 let reason = match reason {
                     AcceptError::Incompatible(reason) => *reason,
                     _ => RejectReason::RESOURCE,
                 };
-                self.heard(remote, stream_id, reason);
+                let stream_id = stream_id.to_owned();
+                self.refused(RefusedCaller { remote, stream_id, reason, by_hook: false });
             }
         }
     }

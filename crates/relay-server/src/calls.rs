@@ -225,14 +225,20 @@ impl CallPort {
     /// Notes a caller that the library refused by itself, such as one with a wrong passphrase. The
     /// others are noted where they are decided on.
     fn note_refused(&self, refused: &RefusedCaller) {
+        let words;
         let (reason, text) = match refused.reason {
+            // The hook has noted it, unless the time for its decision was over.
+            code if refused.by_hook && code != RejectReason::GATEWAY_TIMEOUT => return,
             RejectReason::BAD_SECRET => ("wrong-passphrase", "the passphrase is wrong"),
             RejectReason::UNSECURE => {
                 ("unencrypted", "one end has a passphrase, the other has none")
             }
             RejectReason::BACKLOG => ("backlog", "too many callers wait or are connected"),
             RejectReason::VERSION => ("version", "the version of SRT is too old"),
-            _ => return,
+            other => {
+                words = other.to_string();
+                ("protocol", words.as_str())
+            }
         };
         let stream_id = shown(&RawStreamId::from(refused.stream_id.as_str()));
         self.refuse(refused.remote, stream_id, reason, refused.reason, text.to_owned());

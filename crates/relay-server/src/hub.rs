@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use punctual::Bitrate;
+use punctual::{Bitrate, Gathered};
 use punctual_relay::{
     NotAdmitted, Place, Places, PublisherId, Refusals, RefusedCall, Stream, StreamEvent, ViewerId,
 };
@@ -43,6 +43,8 @@ pub(crate) struct Hub {
     pub(crate) connections: ServedConnections,
     follower: OnceLock<Arc<dyn StreamFollower>>,
     refusals: Mutex<Refusals>,
+    /// Limits the lines in the log about them.
+    refused_log: Gathered,
     pub(crate) events: EventLog,
     pub(crate) hooks: Hooks,
     pub(crate) started_at: SystemTime,
@@ -63,6 +65,9 @@ impl Hub {
             connections: ServedConnections::default(),
             follower: OnceLock::new(),
             refusals: Mutex::default(),
+            refused_log: Gathered::new(BURST, |more| {
+                tracing::info!("… and {more} more callers were refused in the last second");
+            }),
             events: EventLog::new(started_at.into()),
             hooks: Hooks::new(started_at.into(), tokio::runtime::Handle::current()),
             started_at,
@@ -348,6 +353,7 @@ impl Hub {
     ) {
         match kind {
             EventKind::Skip | EventKind::RecordFailed => tracing::warn!("{text}"),
+            EventKind::Refused => self.refused_log.say(|| tracing::info!("{text}")),
             _ => tracing::info!("{text}"),
         }
         if let Some(event) = event {
@@ -468,6 +474,9 @@ impl Drop for HeldPlace {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// The lines about refused callers that may follow each other at once.
+const BURST: u32 = 10;
 
 /// The time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(200);

@@ -26,6 +26,12 @@ fn an_absent_stream_is_refused_with_1404_and_listed() {
     let refusal = relay.wait_refused("not-found");
     assert_eq!(refusal["stream_id"], "read:nobody/here");
     assert!(refusal["address"].as_str().is_some_and(|it| it.starts_with("127.0.0.1:")));
+    assert_eq!(refused_lines(&relay_log(relay)), 1, "one line for one refusal");
+}
+
+/// The lines of a log about callers that were refused.
+fn refused_lines(log: &str) -> usize {
+    log.lines().filter(|line| line.contains("was refused")).count()
 }
 
 #[test]
@@ -50,12 +56,15 @@ fn each_stream_has_its_passphrases_and_a_wrong_one_is_listed() {
     let mut viewer = decode("viewer", &uri, 1, &folder);
     assert!(viewer.wait(Duration::from_secs(15)).success(), "{}", viewer.log());
     let log = relay_log(relay);
+    assert_eq!(refused_lines(&log), 2, "one line for one refusal: {log}");
     for secret in ["publishing-a", "reading-of-a", "reading-of-b"] {
         assert!(!log.contains(secret), "a secret is in the log");
     }
 }
 
+/// The log of a relay that has ended.
 fn relay_log(mut relay: Relay) -> String {
+    relay.process().stop();
     relay.process().log()
 }
 

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::Listener;
 use crate::accept::AcceptQueue;
+use crate::caller_log::RefusedCaller;
 use crate::error::Error;
 use crate::incoming_call::{Accepted, CallerInfo, IncomingCall};
 
@@ -88,7 +89,7 @@ async fn decide<T>(
             Err(error) => callers.log().failed(remote, &error),
         },
         Err(reason) => {
-            callers.log().refused(remote, &stream_id, reason);
+            callers.log().refused(RefusedCaller { remote, stream_id, reason, by_hook: true });
             call.reject(reason);
         }
     }

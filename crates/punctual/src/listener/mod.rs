@@ -218,7 +218,8 @@ impl Listener {
     }
 
     /// Tells `hearer` of each caller that is refused from now on, by the protocol, a gate or for a
-    /// wrong passphrase. It must return soon. The first hearer of a listener stays.
+    /// wrong passphrase. The log has none of these then. The hearer must return soon. The first
+    /// hearer of a listener stays.
     pub fn hear_refusals(&self, hearer: impl Fn(RefusedCaller) + Send + Sync + 'static) {
         self.callers.log().tell(Box::new(hearer));
     }

@@ -175,5 +175,6 @@ async fn refused_callers_are_told_with_stream_id_and_reason() {
         assert_eq!(error.reject_reason(), Some(reason), "{id}");
         let refused = within(told.recv()).await.unwrap();
         assert_eq!((refused.stream_id.as_str(), refused.reason), (id, reason));
+        assert_eq!(refused.by_hook, id == "absent");
     }
 }
