@@ -67,21 +67,20 @@ impl ConfigChange {
     /// The difference between two configurations.
     pub fn between(old: &Configuration, new: &Configuration) -> Self {
         let defaults = keys(differing(STREAM, old.streams.defaults(), new.streams.defaults()));
+        let pattern = |section: &StreamSection| section.pattern.as_str().to_owned();
         let mut streams = Vec::new();
         if !defaults.is_empty() {
             let name = "defaults".to_owned();
             streams.push(PartChange { name, kind: ChangeKind::Changed, keys: defaults });
         }
         streams.extend(parts(
-            (old.streams.sections(), new.streams.sections()),
-            |section: &StreamSection| section.pattern.as_str().to_owned(),
+            (named(old.streams.sections(), pattern), named(new.streams.sections(), pattern)),
             |old, new| keys(differing(STREAM, &old.settings, &new.settings)),
         ));
         Self {
             listeners: parts(
-                (&old.listeners, &new.listeners),
-                ListenerSettings::uri,
-                |old, new| keys(differing(LISTEN, old, new)),
+                (old.named_listeners(), new.named_listeners()),
+                |old: &ListenerSettings, new| keys(differing(LISTEN, old, new)),
             ),
             http: keys(differing(HTTP, &old.http, &new.http)),
             streams,
@@ -123,30 +122,29 @@ impl ConfigChange {
 
 /// The parts that differ, each known by its name.
 fn parts<T: PartialEq>(
-    (old, new): (&[T], &[T]),
-    name: impl Fn(&T) -> String,
+    (old, new): (Vec<(String, &T)>, Vec<(String, &T)>),
     keys: impl Fn(&T, &T) -> Vec<KeyChange>,
 ) -> Vec<PartChange> {
-    let named = |parts: &'_ [T]| -> BTreeMap<String, usize> {
-        parts.iter().enumerate().map(|(index, part)| (name(part), index)).collect()
-    };
-    let (old_names, new_names) = (named(old), named(new));
+    let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (old.into_iter().collect(), new.into_iter().collect());
     let mut found = Vec::new();
-    for (name, index) in &old_names {
+    for (name, part) in &old {
         let change = |kind, keys| PartChange { name: name.clone(), kind, keys };
-        match new_names.get(name) {
+        match new.get(name) {
             None => found.push(change(ChangeKind::Removed, Vec::new())),
-            Some(other) if old[*index] == new[*other] => {}
-            Some(other) => {
-                found.push(change(ChangeKind::Changed, keys(&old[*index], &new[*other])));
-            }
+            Some(other) if part == other => {}
+            Some(other) => found.push(change(ChangeKind::Changed, keys(part, other))),
         }
     }
-    for name in new_names.keys().filter(|name| !old_names.contains_key(*name)) {
-        let kind = ChangeKind::Added;
-        found.push(PartChange { name: name.clone(), kind, keys: Vec::new() });
+    for name in new.into_keys().filter(|name| !old.contains_key(name)) {
+        found.push(PartChange { name, kind: ChangeKind::Added, keys: Vec::new() });
     }
     found
+}
+
+/// Each part with its name.
+fn named<T>(parts: &[T], name: impl Fn(&T) -> String) -> Vec<(String, &T)> {
+    parts.iter().map(|part| (name(part), part)).collect()
 }
 
 /// The users that differ. Several tables may have one name.

@@ -1,5 +1,6 @@
 //! The configuration of a relay as data.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use punctual_relay_access::{AccessConfig, StreamName};
@@ -35,6 +36,19 @@ impl Configuration {
     /// The settings of the stream with this name.
     pub fn stream(&self, name: &StreamName) -> StreamSettings {
         self.streams.settings(name)
+    }
+
+    /// The listeners, each by a name of its own: its URI, with a number if others before it have
+    /// the same, as those at port 0 may.
+    pub fn named_listeners(&self) -> Vec<(String, &ListenerSettings)> {
+        let mut count = BTreeMap::<String, usize>::new();
+        let name = |it: &ListenerSettings| {
+            let uri = it.uri();
+            let number = count.entry(uri.clone()).or_default();
+            *number += 1;
+            if *number == 1 { uri } else { format!("{uri} ({number})") }
+        };
+        self.listeners.iter().map(name).zip(&self.listeners).collect()
     }
 
     /// The rules about callers, for the decision about each.
@@ -96,4 +110,22 @@ impl Default for Configuration {
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let is_any = a.ip().is_unspecified() || b.ip().is_unspecified();
     a.port() == b.port() && a.port() != 0 && (a.ip() == b.ip() || is_any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_at_port_0_have_names_of_their_own() {
+        let at = |port| ListenerSettings {
+            srt: Some(SocketAddr::from(([127, 0, 0, 1], port))),
+            ..ListenerSettings::default()
+        };
+        let listeners = vec![at(0), at(8890), at(0), at(0)];
+        let configuration = Configuration { listeners, ..Configuration::default() };
+        let names: Vec<_> = configuration.named_listeners().into_iter().map(|it| it.0).collect();
+        let (first, second) = ("srt://127.0.0.1:0", "srt://127.0.0.1:8890");
+        assert_eq!(names, [first, second, "srt://127.0.0.1:0 (2)", "srt://127.0.0.1:0 (3)"]);
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Operation {
 struct OperationState {
     sources: Sources,
     loaded: Loaded,
-    /// The listeners, by the URI of their settings.
+    /// The listeners, by their names in the configuration.
     ports: BTreeMap<String, BoundPort>,
     warnings: Vec<String>,
 }
@@ -77,8 +77,8 @@ impl Operation {
     pub(crate) async fn begin(&self, hub: &Arc<Hub>) -> Result<(), Failure> {
         hub.be_followed_by(Arc::clone(&self.attached) as Arc<dyn StreamFollower>);
         let configuration = hub.configuration();
-        for settings in &configuration.listeners {
-            self.listen(hub, settings.clone()).await?;
+        for (name, settings) in configuration.named_listeners() {
+            self.listen(hub, name, settings.clone()).await?;
         }
         let hooks = hooks::of(&configuration).map_err(Failure::usage)?;
         hub.hooks.change(&hooks).map_err(|error| Failure::runtime(error.to_string()))?;
@@ -86,11 +86,19 @@ impl Operation {
         Ok(())
     }
 
-    async fn listen(&self, hub: &Arc<Hub>, settings: ListenerSettings) -> Result<(), Failure> {
-        let uri = settings.uri();
+    async fn listen(
+        &self,
+        hub: &Arc<Hub>,
+        name: String,
+        settings: ListenerSettings,
+    ) -> Result<(), Failure> {
         let (port, listener) = CallPort::bind(hub, &self.rights, settings).await?;
-        let (stop, address) = (Stop::default(), listener.local_addr());
-        self.state().ports.insert(uri, BoundPort { stop: stop.clone(), address });
+        let stop = Stop::default();
+        let bound = BoundPort {
+            stop: stop.clone(),
+            address: listener.local_addr(),
+        };
+        self.state().ports.insert(name, bound);
         tokio::spawn(port.serve(listener, stop));
         Ok(())
     }
@@ -112,16 +120,16 @@ impl Operation {
         let change = ConfigChange::between(&old, &new);
         let rights = self.rights.of(&new).map_err(|it| Fault::Invalid(it, Vec::new()))?;
         // A new listener may fail, so it comes first.
-        let is_new = |it: &&ListenerSettings| !self.state().ports.contains_key(&it.uri());
         let mut opened: Vec<String> = Vec::new();
-        for settings in new.listeners.iter().filter(is_new) {
-            if let Err(failure) = self.listen(hub, settings.clone()).await {
-                for uri in &opened {
-                    self.close(uri);
-                }
+        for (name, settings) in new.named_listeners() {
+            if self.state().ports.contains_key(&name) {
+                continue;
+            }
+            if let Err(failure) = self.listen(hub, name.clone(), settings.clone()).await {
+                opened.iter().for_each(|name| self.close(name));
                 return Err(Fault::Conflict(failure.to_string()));
             }
-            opened.push(settings.uri());
+            opened.push(name);
         }
         let hooks = hooks::of(&new).map_err(|text| Fault::Invalid(text, Vec::new()))?;
         hub.hooks.change(&hooks).map_err(|error| Fault::Failed(error.to_string()))?;
@@ -131,8 +139,9 @@ impl Operation {
                 self.close(&part.name);
             }
             if part.kind == ChangeKind::Changed
-                && let Some(settings) = new.listeners.iter().find(|it| it.uri() == part.name)
-                && let Err(failure) = self.listen(hub, settings.clone()).await
+                && let Some((name, settings)) =
+                    new.named_listeners().into_iter().find(|(name, _)| *name == part.name)
+                && let Err(failure) = self.listen(hub, name, settings.clone()).await
             {
                 self.state().warnings.push(failure.to_string());
             }
@@ -197,8 +206,8 @@ impl Operation {
         cut
     }
 
-    fn close(&self, uri: &str) {
-        if let Some(port) = self.state().ports.remove(uri) {
+    fn close(&self, name: &str) {
+        if let Some(port) = self.state().ports.remove(name) {
             port.stop.tell();
         }
     }
@@ -335,15 +344,16 @@ impl Operation {
     /// The ports on which the relay listens.
     pub(crate) fn listeners(&self) -> Vec<ListenerReport> {
         let state = self.state();
-        let report = |it: &ListenerSettings| ListenerReport {
-            protocol: if it.quic.is_some() { "srt+quic" } else { "srt" }.to_owned(),
-            address: match state.ports.get(&it.uri()) {
-                Some(port) => port.address.to_string(),
-                None => it.address().map_or_else(String::new, |address| address.to_string()),
-            },
-            stream: it.stream.as_ref().map(ToString::to_string),
+        let report = |(name, it): (String, &ListenerSettings)| {
+            let port = state.ports.get(&name);
+            let address = port.map(|port| port.address).or(it.address());
+            ListenerReport {
+                protocol: if it.quic.is_some() { "srt+quic" } else { "srt" }.to_owned(),
+                address: address.map_or_else(String::new, |address| address.to_string()),
+                stream: it.stream.as_ref().map(ToString::to_string),
+            }
         };
-        state.loaded.configuration.listeners.iter().map(report).collect()
+        state.loaded.configuration.named_listeners().into_iter().map(report).collect()
     }
 
     /// The URI with which encoders publish.
@@ -364,9 +374,9 @@ impl Operation {
     /// The address of the first listener over UDP.
     pub(crate) fn srt_address(&self) -> Option<SocketAddr> {
         let state = self.state();
-        let mut listeners = state.loaded.configuration.listeners.iter();
-        let uri = listeners.find(|it| it.srt.is_some())?.uri();
-        state.ports.get(&uri).map(|port| port.address)
+        let listeners = state.loaded.configuration.named_listeners();
+        let (name, _) = listeners.into_iter().find(|(_, it)| it.srt.is_some())?;
+        state.ports.get(&name).map(|port| port.address)
     }
 
     /// Runs of hooks, by event and result.
