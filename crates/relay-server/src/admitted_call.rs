@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_ends::{Connection, SrtEnd};
-use punctual_relay_access::Admitted;
+use punctual_relay_access::{Admitted, Call};
 use punctual_relay_http::report::ConnectionRole;
 
 use crate::connections::NewConnection;
+use crate::group_calls::HeldGroup;
 use crate::hub::HeldPlace;
 
 /// A caller that was admitted, with what its connection needs.
@@ -21,18 +22,20 @@ pub(crate) struct AdmittedCall {
     pub(crate) latency: Duration,
     /// Its place among the connections of its address.
     _place: HeldPlace,
+    /// Its group, if it is a link of one.
+    _group: Option<HeldGroup>,
 }
 
 impl AdmittedCall {
     /// A caller that has a place among the connections of its address.
     pub(crate) fn new(
         admitted: Admitted,
-        stream_id: String,
-        is_backup: bool,
+        call: &Call,
         latency: Duration,
-        place: HeldPlace,
+        (place, group): (HeldPlace, Option<HeldGroup>),
     ) -> Self {
-        Self { admitted, stream_id, is_backup, latency, _place: place }
+        let (stream_id, is_backup) = (call.shown().to_owned(), call.is_backup());
+        Self { admitted, stream_id, is_backup, latency, _place: place, _group: group }
     }
 
     /// Describes the connection of this caller.

@@ -88,7 +88,8 @@ impl Api {
         let absent = || Fault::NotFound(format!("there is no connection `{id}`"));
         let connection = self.hub.by_api_id(id).ok_or_else(absent)?;
         if let Some(time) = ban {
-            self.hub.ban(&connection.address, time);
+            let peer = connection.peer();
+            peer.split(" + ").for_each(|address| self.hub.ban(address, time));
         }
         connection.end("an operator ended it");
         Ok(())

@@ -80,6 +80,7 @@ impl CallPort {
         let port = Arc::new(Self { hub, rights, settings, networks, defaults, pace, log });
         let hearer = Arc::clone(&port);
         listener.hear_refusals(move |refused| hearer.note_refused(&refused));
+        port.hub.groups.share_with(&listener);
         Ok((port, listener))
     }
 
@@ -138,9 +139,12 @@ impl CallPort {
             refuse(refused.reason().word(), refused.code(), refused.text().to_owned())
         })?;
         let settings = self.hub.settings(admitted.stream());
-        self.room(&call, &admitted)
-            .await
-            .map_err(|(reason, code, text)| refuse(reason, code, text))?;
+        if let Err((reason, code, text)) = self.room(&call, &admitted).await
+            // A further link needs no room: its group has it.
+            && !self.hub.groups.knows(&caller)
+        {
+            return Err(refuse(reason, code, text));
+        }
         let mut playback = None;
         if admitted.action() == Action::Playback {
             let at = call.at().unwrap_or_default();
@@ -157,10 +161,8 @@ impl CallPort {
                 refuse("settings", RejectReason::SERVER_ERROR, text)
             },
         )?;
-        let latency = config.receive_latency();
-        let stream_id = call.shown().to_owned();
-        let is_backup = call.is_backup();
-        let call = AdmittedCall::new(admitted, stream_id, is_backup, latency, place);
+        let held = (place, self.hub.groups.admit(&caller));
+        let call = AdmittedCall::new(admitted, &call, config.receive_latency(), held);
         Ok((config, (call, playback)))
     }
 

@@ -78,6 +78,12 @@ impl ServedConnection {
         self.stop.tell();
     }
 
+    /// The address of the other end now, or the addresses of a group's links.
+    pub(crate) fn peer(&self) -> String {
+        let peer = self.end.as_ref().map(SrtEnd::peer);
+        peer.filter(|peer| !peer.is_empty()).unwrap_or_else(|| self.address.clone())
+    }
+
     /// Why the relay ended it, if it did.
     pub(crate) fn ended_for(&self) -> Option<&str> {
         self.ended_for.get().map(String::as_str)

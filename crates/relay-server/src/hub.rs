@@ -17,6 +17,7 @@ use punctual_relay_http::report::EventKind;
 use tokio::sync::Notify;
 
 use crate::connections::{NewConnection, ServedConnection, ServedConnections};
+use crate::group_calls::GroupCalls;
 use crate::hooks;
 use crate::live_stream::{LiveStream, StreamTurn};
 use crate::settings::rules;
@@ -41,6 +42,7 @@ pub(crate) struct Hub {
     /// Told when a stream is added, and when somebody wants one that is absent.
     changed: Notify,
     pub(crate) connections: ServedConnections,
+    pub(crate) groups: GroupCalls,
     follower: OnceLock<Arc<dyn StreamFollower>>,
     refusals: Mutex<Refusals>,
     /// Limits the lines in the log about them.
@@ -63,6 +65,7 @@ impl Hub {
             streams: Mutex::default(),
             changed: Notify::new(),
             connections: ServedConnections::default(),
+            groups: GroupCalls::default(),
             follower: OnceLock::new(),
             refusals: Mutex::default(),
             refused_log: Gathered::new(BURST, |more| {

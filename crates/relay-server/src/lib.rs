@@ -17,6 +17,7 @@ mod commands;
 mod connections;
 mod demo;
 mod forward;
+mod group_calls;
 mod hooks;
 mod hub;
 mod live_stream;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use punctual::{CipherMode, ConnectionInfo};
+use punctual::{CipherMode, ConnectionInfo, GroupKind};
 use punctual_ends::SrtEnd;
 use punctual_mpegts::{ElementaryStream, Fault, Inspector};
 use punctual_relay_http::report::{
-    ConnectionReport, ConnectionRole, ForwardReport, LatencyReport, RecordingReport, SourceKind,
-    SourceReport, SrtStatistics, StreamHealth, StreamReport, StreamState, Tally, TrackKind,
-    TrackReport, Traffic, ViewerCount,
+    ConnectionReport, ConnectionRole, ForwardReport, GroupReport, LatencyReport, LinkReport,
+    LinkState, RecordingReport, SourceKind, SourceReport, SrtStatistics, StreamHealth,
+    StreamReport, StreamState, Tally, TrackKind, TrackReport, Traffic, ViewerCount,
 };
 
 use crate::connections::ServedConnection;
@@ -81,7 +81,7 @@ fn source_report(hub: &Hub, it: &ServedConnection) -> SourceReport {
         kind,
         input: "primary".to_owned(),
         connection: Some(hub.api_id(it.id)),
-        address: it.address.clone(),
+        address: it.peer(),
         user: it.user.clone(),
     }
 }
@@ -205,7 +205,7 @@ pub(crate) fn connection(hub: &Hub, it: &ServedConnection) -> ConnectionReport {
         protocol: it.protocol.to_owned(),
         stream: it.stream.to_string(),
         user: it.user.clone(),
-        address: it.address.clone(),
+        address: it.peer(),
         stream_id: it.stream_id.clone(),
         opened_at: it.opened_at.into(),
         latency: info.as_ref().map(|info| latency(it, info)),
@@ -214,13 +214,55 @@ pub(crate) fn connection(hub: &Hub, it: &ServedConnection) -> ConnectionReport {
         bytes: it.traffic.bytes(),
         skips: viewer.map_or(0, |viewer| viewer.skips),
         statistics,
+        group: it.end.as_ref().and_then(|end| group(end, it.role.is_inbound())),
     }
 }
 
+/// What was agreed on in the handshake; of a group, whose links agree, that of one link.
 fn info(end: &SrtEnd) -> Option<ConnectionInfo> {
     match end {
         SrtEnd::Socket(socket) => Some(socket.info()),
-        SrtEnd::Group(_) => None,
+        SrtEnd::Group(group) => Some(group.connections().first()?.socket.info()),
+    }
+}
+
+fn group(end: &SrtEnd, is_inbound: bool) -> Option<GroupReport> {
+    let SrtEnd::Group(group) = end else { return None };
+    let kind = match group.kind() {
+        GroupKind::Broadcast => "broadcast",
+        GroupKind::Backup => "backup",
+        GroupKind::Balance => "balance",
+    };
+    let links = end.links_in_all().iter().map(|it| link(it, is_inbound)).collect();
+    Some(GroupReport { kind: kind.to_owned(), links })
+}
+
+fn link(it: &punctual::LinkReport, is_inbound: bool) -> LinkReport {
+    let numbers = &it.statistics;
+    let (packets, packets_lost, packets_retransmitted) = match is_inbound {
+        true => (
+            numbers.packets_received,
+            numbers.packets_receive_lost,
+            numbers.packets_received_retransmitted,
+        ),
+        false => (numbers.packets_sent, numbers.packets_send_lost, numbers.packets_retransmitted),
+    };
+    LinkReport {
+        address: it.remote.to_string(),
+        state: match it.state {
+            punctual::LinkState::Joining => LinkState::Connecting,
+            punctual::LinkState::Idle => LinkState::Standby,
+            punctual::LinkState::Activating => LinkState::TakingOver,
+            punctual::LinkState::Stable => LinkState::Active,
+            punctual::LinkState::Unstable => LinkState::WithoutAnswers,
+            punctual::LinkState::Wary => LinkState::Recovering,
+            punctual::LinkState::Gone => LinkState::Lost,
+        },
+        weight: it.weight,
+        rtt_ms: numbers.measured_rtt().map(|rtt| rtt.as_secs_f64() * 1e3),
+        packets,
+        packets_lost,
+        packets_retransmitted,
     }
 }
 

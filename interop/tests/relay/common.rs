@@ -1,6 +1,8 @@
 //! Publishers and viewers of the tests, and the judgement on what a viewer got.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -80,4 +82,26 @@ pub(crate) fn assert_continuous(bytes: &[u8], least: u64) {
     assert!(report.packets >= least, "{} packets, {least} wanted", report.packets);
     assert_eq!((report.sync_losses, report.skipped_bytes), (0, 0), "{report:?}");
     assert_eq!((total.continuity_errors, total.pcr_discontinuities), (0, 0), "{report:?}");
+}
+
+/// Three seconds of the clip, in whole messages.
+pub(crate) const WANTED: usize = 1_900_000 / MESSAGE * MESSAGE;
+
+/// Seven packets of a transport stream.
+const MESSAGE: usize = 1_316;
+
+/// Asserts that a viewer got [`WANTED`] bytes of what was sent, without a gap.
+pub(crate) fn assert_got_its_part(output: &Path, sent: &[u8]) {
+    let received = fs::read(output).expect("it received something");
+    println!("{}: {} bytes", output.display(), received.len());
+    let whole = received.len().min(WANTED) / PACKET_LEN * PACKET_LEN;
+    assert_same_packets(&received[..whole], sent, WANTED / PACKET_LEN);
+}
+
+/// The port and the certificate's hash of the relay's listener with this number.
+pub(crate) fn listener(relay: &Relay, number: usize) -> (u16, Option<String>) {
+    let listener = relay.json("/v1/server")["listeners"][number].clone();
+    let address = listener["address"].as_str().and_then(|it| it.parse::<SocketAddr>().ok());
+    let port = address.expect("a listener has an address").port();
+    (port, listener["certhash"].as_str().map(str::to_owned))
 }

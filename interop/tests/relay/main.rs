@@ -6,6 +6,7 @@
 
 mod attached;
 mod common;
+mod groups;
 mod operation;
 mod passing;
 mod publishers;

@@ -207,7 +207,7 @@ function connectionCells(connection, relay, doing) {
   const skips = connection.skips ? `, ${whole(connection.skips)} skips` : "";
   return [
     connection.address,
-    `${connection.role} by ${connection.protocol}${skips}`,
+    `${connection.role} by ${connection.protocol}${linksOf(connection.group)}${skips}`,
     connection.user ?? "–",
     its ? rate(1e6 * (isIn ? its.mbpsRecvRate : its.mbpsSendRate)) : "–",
     millis(its?.msRTT),
@@ -217,6 +217,15 @@ function connectionCells(connection, relay, doing) {
     since(connection.opened_at),
     relay.rights.operate ? button : "",
   ];
+}
+
+/** The kind of a group, and how many of its links are in each state. */
+function linksOf(group) {
+  if (!group) return "";
+  const counts = new Map();
+  for (const link of group.links) counts.set(link.state, (counts.get(link.state) ?? 0) + 1);
+  const states = [...counts].map(([state, count]) => `${count} ${state.replaceAll("_", " ")}`);
+  return `, ${group.kind} group: ${states.join(", ")}`;
 }
 
 function refusalCells(refusal) {

@@ -41,6 +41,56 @@ pub struct ConnectionReport {
     pub skips: u64,
     /// The statistics; `null` without SRT.
     pub statistics: Option<SrtStatistics>,
+    /// The links, if it is a group: one stream over several connections.
+    pub group: Option<GroupReport>,
+}
+
+/// The links of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct GroupReport {
+    /// `broadcast`, `backup` or `balance`.
+    pub kind: String,
+    /// The links, and those that have ended and did not come back.
+    pub links: Vec<LinkReport>,
+}
+
+/// A link of a group. Numbers are those of the stream's direction, since the link joined.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct LinkReport {
+    /// The other end's address.
+    pub address: String,
+    /// The state.
+    pub state: LinkState,
+    /// The weight: a backup group uses the link with the highest one.
+    pub weight: u16,
+    /// The round-trip time; `null` until it was measured.
+    pub rtt_ms: Option<f64>,
+    /// SRT packets, retransmissions included.
+    pub packets: u64,
+    /// Packets that the link lost.
+    pub packets_lost: u64,
+    /// Retransmissions.
+    pub packets_retransmitted: u64,
+}
+
+/// The state of a link.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkState {
+    /// It is being called.
+    Connecting,
+    /// It sends only keepalives.
+    Standby,
+    /// It carries the stream until it is known to be stable.
+    TakingOver,
+    /// It carries the stream, and the other end answers.
+    Active,
+    /// It carries the stream, but the other end is silent.
+    WithoutAnswers,
+    /// It answers again and is watched.
+    Recovering,
+    /// It has ended.
+    Lost,
 }
 
 /// The part of the other end of a connection.

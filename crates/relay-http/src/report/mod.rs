@@ -12,7 +12,10 @@ mod traffic;
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
-pub use connection::{ConnectionReport, ConnectionRole, LatencyReport, SrtStatistics};
+pub use connection::{
+    ConnectionReport, ConnectionRole, GroupReport, LatencyReport, LinkReport, LinkState,
+    SrtStatistics,
+};
 pub use event::{Event, EventKind, RefusalReport};
 pub use server::{
     ConfigProblem, HealthReport, HookTally, ListenerReport, ReloadReport, ServerReport,

@@ -191,6 +191,7 @@ impl StandIn {
             bytes: 1_000_000,
             skips: 0,
             statistics: Some(self.statistics()),
+            group: None,
         }
     }
 
