@@ -30,6 +30,7 @@ pub(crate) struct CallPort {
     defaults: CallDefaults,
     pace: CallPace,
     log: Arc<EndLog>,
+    certhash: Option<String>,
 }
 
 impl CallPort {
@@ -51,6 +52,7 @@ impl CallPort {
             carriage: carriage(&settings)?,
             ..PortConfig::default()
         };
+        let certhash = crate::quic::certhash(&port.carriage);
         let shards = match port.carriage.is_udp() {
             true => std::thread::available_parallelism().map_or(1, usize::from),
             false => 1,
@@ -77,11 +79,17 @@ impl CallPort {
         let pace = CallPace::new(settings.calls_per_second);
         let log = Arc::new(EndLog::new(settings.uri(), false));
         let (hub, rights) = (Arc::clone(hub), Arc::clone(rights));
-        let port = Arc::new(Self { hub, rights, settings, networks, defaults, pace, log });
+        let port =
+            Arc::new(Self { hub, rights, settings, networks, defaults, pace, log, certhash });
         let hearer = Arc::clone(&port);
         listener.hear_refusals(move |refused| hearer.note_refused(&refused));
         port.hub.groups.share_with(&listener);
         Ok((port, listener))
+    }
+
+    /// The hash of its certificate, by which callers over QUIC can verify it.
+    pub(crate) fn certhash(&self) -> Option<&str> {
+        self.certhash.as_deref()
     }
 
     /// Serves callers until the relay ends.

@@ -48,6 +48,8 @@ struct BoundPort {
     stop: Stop,
     /// Its address, with the port that the system chose for port 0.
     address: SocketAddr,
+    /// The hash of its certificate, if it has one.
+    certhash: Option<String>,
 }
 
 impl Operation {
@@ -97,6 +99,7 @@ impl Operation {
         let bound = BoundPort {
             stop: stop.clone(),
             address: listener.local_addr(),
+            certhash: port.certhash().map(str::to_owned),
         };
         self.state().ports.insert(name, bound);
         tokio::spawn(port.serve(listener, stop));
@@ -351,6 +354,7 @@ impl Operation {
                 protocol: if it.quic.is_some() { "srt+quic" } else { "srt" }.to_owned(),
                 address: address.map_or_else(String::new, |address| address.to_string()),
                 stream: it.stream.as_ref().map(ToString::to_string),
+                certhash: port.and_then(|port| port.certhash.clone()),
             }
         };
         state.loaded.configuration.named_listeners().into_iter().map(report).collect()

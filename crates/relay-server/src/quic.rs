@@ -28,3 +28,20 @@ pub(crate) fn carriage(tls: &TlsFiles) -> Result<Carriage, Failure> {
         _ => Err(Failure::usage("the program is built without QUIC")),
     }
 }
+
+/// The hash of the certificate that a listener with this carriage shows at first. Warns if callers
+/// will refuse the certificate for its dates.
+#[cfg(feature = "quic")]
+pub(crate) fn certhash(carriage: &Carriage) -> Option<String> {
+    let Carriage::Quic(config) = carriage else { return None };
+    let identity = config.server.as_ref().map(punctual::quic::ServerTls::identity)?;
+    if let Err(fault) = identity.check_dates(punctual::quic::pki_types::UnixTime::now()) {
+        tracing::warn!("{fault}: only callers that pin its hash will accept it");
+    }
+    identity.hash().map(|hash| hash.to_string())
+}
+
+#[cfg(not(feature = "quic"))]
+pub(crate) const fn certhash(_: &Carriage) -> Option<String> {
+    None
+}

@@ -197,7 +197,7 @@ pub(crate) fn connection(hub: &Hub, it: &ServedConnection) -> ConnectionReport {
     let statistics = it.statistics().map(|(total, last_second)| SrtStatistics {
         total,
         last_second,
-        quic: None,
+        quic: it.end.as_ref().and_then(SrtEnd::quic),
     });
     ConnectionReport {
         id: hub.api_id(it.id),

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<(), Failure> {
     let api = Arc::new(Api::new(Arc::clone(&hub), Arc::clone(&operation)));
     let http = listen_http(&configuration.http, api, rights, &closed).await?;
     let clip = if args.demo { Some(demo::publish(&hub)?) } else { None };
-    greet(&configuration, operation.srt_address(), http, args.demo);
+    greet(&configuration, &operation, http, args.demo);
     warn_small_buffer();
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     heed_signals(&hub, &operation).await?;
@@ -151,12 +151,12 @@ fn origins(settings: &HttpSettings) -> Vec<String> {
 /// Prints what to paste into encoders, players and a browser.
 fn greet(
     configuration: &Configuration,
-    srt: Option<SocketAddr>,
+    operation: &Operation,
     http: Option<SocketAddr>,
     has_demo: bool,
 ) {
     let mut text = String::new();
-    if let Some(address) = srt {
+    if let Some(address) = operation.srt_address() {
         let host = if address.ip().is_unspecified() { own_address() } else { address.ip() };
         let host = SocketAddr::new(host, address.port());
         let stream = if has_demo { "demo" } else { "live" };
@@ -165,8 +165,9 @@ fn greet(
              play      srt://{host}?streamid=read:{stream}\n"
         ));
     }
-    for it in configuration.listeners.iter().filter(|it| it.quic.is_some()) {
-        text.push_str(&format!("listening {}\n", it.uri()));
+    for it in operation.listeners().iter().filter(|it| it.protocol == "srt+quic") {
+        let hash = it.certhash.as_ref().map_or_else(String::new, |it| format!("?certhash={it}"));
+        text.push_str(&format!("listening {}://{}{hash}\n", it.protocol, it.address));
     }
     if let Some(address) = http {
         let scheme = if configuration.http.tls.certificate.is_some() { "https" } else { "http" };

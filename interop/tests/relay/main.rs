@@ -10,6 +10,7 @@ mod groups;
 mod operation;
 mod passing;
 mod publishers;
+mod quic;
 mod recordings;
 mod refusals;
 mod slow_links;

@@ -89,6 +89,15 @@ impl SrtEnd {
         }
     }
 
+    /// The statistics of the QUIC connection that carries the connection; `None` over UDP, and of a
+    /// group, whose links each have their own.
+    pub fn quic(&self) -> Option<QuicStatistics> {
+        match self {
+            Self::Socket(socket) => quic::of_socket(socket),
+            Self::Group(_) => None,
+        }
+    }
+
     /// A row for the whole, and one for each link of a group, also the last one of each link that
     /// has ended.
     pub fn rows(&self) -> Vec<Row> {

@@ -60,6 +60,8 @@ pub struct ListenerReport {
     pub address: String,
     /// The only stream of this port; `null` if the stream ID decides.
     pub stream: Option<String>,
+    /// The hash of its certificate, by which callers over QUIC can verify it.
+    pub certhash: Option<String>,
 }
 
 /// Whether the relay is able to do its work.

@@ -285,6 +285,7 @@ impl Relay for StandIn {
                     protocol: "srt".to_owned(),
                     address: "[::]:8890".to_owned(),
                     stream: None,
+                    certhash: None,
                 }],
                 streams_online: 3,
                 viewers: streams.iter().map(StreamReport::viewer_count).sum(),
