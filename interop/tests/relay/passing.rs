@@ -5,24 +5,40 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use interop::{
-    Clip, End, Folder, Process, Program, Relay, Role, Tool, have_all, retry_if_stalled,
-    wait_for_silence, wait_for_size,
+    CProgram, Clip, End, Folder, Process, Program, Relay, Role, SrtLibrary, Tool, have_all,
+    retry_if_stalled, wait_for_silence, wait_for_size,
 };
 use punctual_mpegts::{PACKET_LEN, Packet};
 
-use crate::common::{TURNS, assert_same_packets, by_pid};
+use crate::common::{TURNS, WANTED, assert_got_its_part, assert_same_packets, by_pid};
 
 /// The stream begins at any packet for these viewers, so that each byte can be compared.
 const LIVE: &str = "[defaults]\nstart = \"live\"\n";
 
-const ALL: [Program; 4] =
-    [Program::Ffmpeg, Program::GStreamer, Program::Punctual, Program::SrtLiveTransmit];
+/// A program of other people's, or ours, and the library with libsrt's functions that it loads.
+type Peer = (Program, SrtLibrary);
+
+const ALL: [Peer; 5] = [
+    (Program::Ffmpeg, SrtLibrary::Libsrt),
+    (Program::GStreamer, SrtLibrary::Libsrt),
+    (Program::Punctual, SrtLibrary::Libsrt),
+    (Program::SrtLiveTransmit, SrtLibrary::Libsrt),
+    (Program::Vlc, SrtLibrary::Libsrt),
+];
+
+/// Programs on Punctual's C library in libsrt's place.
+const ON_OURS: [Peer; 3] = [
+    (Program::Ffmpeg, SrtLibrary::Punctual),
+    (Program::GStreamer, SrtLibrary::Punctual),
+    (Program::Vlc, SrtLibrary::Punctual),
+];
 
 macro_rules! publishers {
     ($($name:ident: $peer:ident;)*) => {
         $(#[test]
         fn $name() {
-            retry_if_stalled(|| pass(stringify!($name), Program::$peer));
+            let publisher = (Program::$peer, SrtLibrary::Libsrt);
+            retry_if_stalled(|| pass(stringify!($name), publisher, &ALL));
         })*
     };
 }
@@ -34,9 +50,38 @@ publishers! {
     srt_live_transmit_publishes_and_all_play: SrtLiveTransmit;
 }
 
-/// One program publishes the clip, all play it, and what they get is a part of it.
-fn pass(test: &str, publisher: Program) {
-    if !have_all(&[Tool::Ffmpeg, Tool::GStreamer, Tool::SrtLiveTransmit]) {
+#[test]
+fn programs_on_our_c_library_publish_and_play() {
+    for (number, publisher) in ON_OURS.into_iter().take(2).enumerate() {
+        let test = format!("programs_on_our_c_library-{number}");
+        retry_if_stalled(|| pass(&test, publisher, &ON_OURS));
+    }
+}
+
+#[test]
+fn obs_publishes_and_all_play() {
+    for library in [SrtLibrary::Libsrt, SrtLibrary::Punctual] {
+        if !library.is_there_with(&[Tool::CompilerAndLibsrt, Tool::Ffmpeg, Tool::Vlc]) {
+            return;
+        }
+        retry_if_stalled(|| {
+            let _turn = TURNS.take(2);
+            let folder = library.folder_of("obs_publishes_and_all_play");
+            let relay = Relay::start(&folder, LIVE);
+            let words = ["caller", &relay.port.to_string(), "streamid=publish:live"];
+            let mut obs = CProgram::ObsOutput.start(library, &words, &folder);
+            let _feed = Clip::get().feed(obs.stdin());
+            relay.wait_online("live");
+            let viewers = view_all(&[ALL[0], ALL[4]], &relay, &folder);
+            judge(viewers, Clip::get().bytes());
+        });
+    }
+}
+
+/// One program publishes the clip, these play it, and what they get is a part of it.
+fn pass(test: &str, (publisher, library): Peer, viewers: &[Peer]) {
+    let tools = [Tool::Ffmpeg, Tool::GStreamer, Tool::SrtLiveTransmit, Tool::Vlc];
+    if !library.is_there_with(&tools) {
         return;
     }
     let _turn = TURNS.take(2);
@@ -44,43 +89,49 @@ fn pass(test: &str, publisher: Program) {
     let relay = Relay::start(&folder, LIVE);
     let end = End::new(Role::Caller, relay.port);
     let reference = folder.file("sent.ts");
-    let command = publisher.sender(&end.with_stream_id("publish:live"), &reference);
+    let mut command = publisher.sender(&end.with_stream_id("publish:live"), &reference);
+    library.put_under(&mut command);
     let mut sender = Process::start("publisher", command, &folder);
     let feed = publisher.reads_standard_input().then(|| Clip::get().feed(sender.stdin()));
     relay.wait_online("live");
-    let viewers: Vec<(Process, PathBuf)> = ALL.iter().map(|it| view(*it, &end, &folder)).collect();
-    for (viewer, output) in &viewers {
-        wait_for_size(output, WANTED, Duration::from_secs(12));
-        println!("{} has its part", viewer.name());
+    let viewers = view_all(viewers, &relay, &folder);
+    if feed.is_some() {
+        judge(viewers, Clip::get().bytes());
+        return;
     }
-    if feed.is_none() {
-        // FFmpeg ends by itself, and the file of what it sent is complete then.
-        sender.wait(Duration::from_secs(20));
-        wait_for_silence(&viewers[0].1);
-    }
-    let sent = match feed {
-        Some(_) => Clip::get().bytes().to_vec(),
-        None => fs::read(&reference).expect("FFmpeg wrote what it sent"),
+    viewers.iter().for_each(|(_, output)| wait_for_size(output, WANTED, LIMIT));
+    // The file of what FFmpeg sent is complete when it has ended.
+    sender.stop();
+    judge(viewers, &fs::read(&reference).expect("FFmpeg wrote what it sent"));
+}
+
+fn view_all(viewers: &[Peer], relay: &Relay, folder: &Folder) -> Vec<(Process, PathBuf)> {
+    let end = End::new(Role::Caller, relay.port).with_stream_id("read:live");
+    let view = |(program, library): &Peer| {
+        let name = format!("{program:?}-on-{library}");
+        let output = folder.file(&format!("{name}.ts"));
+        let (mut command, writes_output) = program.receiver(&end, &output);
+        library.put_under(&mut command);
+        let to = writes_output.then_some(output.as_path());
+        let viewer = Process::start_with_output(&name, command, folder, to);
+        if *library == SrtLibrary::Punctual {
+            library.wait_until_loaded(&viewer);
+        }
+        (viewer, output)
     };
-    for (viewer, output) in viewers {
-        let received = fs::read(&output).expect("it received something");
-        let whole = received.len().min(WANTED) / PACKET_LEN * PACKET_LEN;
-        println!("{}: {} bytes", viewer.name(), received.len());
-        assert_same_packets(&received[..whole], &sent, WANTED / PACKET_LEN);
+    viewers.iter().map(view).collect()
+}
+
+/// Waits until each viewer has its part, and compares it with what was sent.
+fn judge(viewers: Vec<(Process, PathBuf)>, sent: &[u8]) {
+    for (_viewer, output) in viewers {
+        wait_for_size(&output, WANTED, LIMIT);
+        assert_got_its_part(&output, sent);
     }
 }
 
-fn view(program: Program, end: &End, folder: &Folder) -> (Process, PathBuf) {
-    let name = format!("{program:?}");
-    let output = folder.file(&format!("{name}.ts"));
-    let end = end.with_stream_id("read:live");
-    let (command, writes_output) = program.receiver(&end, &output);
-    let to = writes_output.then_some(output.as_path());
-    (Process::start_with_output(&name, command, folder, to), output)
-}
-
-/// Three seconds of the clip, in whole packets.
-const WANTED: usize = 1_900_000 / 1_316 * 1_316;
+/// The time that a viewer may take for its part.
+const LIMIT: Duration = Duration::from_secs(12);
 
 #[test]
 fn each_pid_arrives_byte_by_byte_known_or_not() {
