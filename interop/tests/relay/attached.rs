@@ -40,6 +40,31 @@ fn a_stream_is_pulled_from_one_relay_and_forwarded_to_another() {
     end.wait_online("copy");
 }
 
+/// The origin keeps its viewers connected for a time without media, and the relay that pulls from
+/// it is one of them.
+#[test]
+fn the_state_of_a_pulled_stream_follows_its_packets() {
+    if !have_all(&[Tool::Ffmpeg]) {
+        return;
+    }
+    let _turn = TURNS.take(1);
+    let [one, two] = ["state_from", "state_follows"].map(|it| Folder::of(&format!("relay_{it}")));
+    let origin = Relay::start(&one, "");
+    let uri = origin.uri("publish:live", "");
+    let publisher = publish(&origin, "publisher", &uri, &one);
+    origin.wait_online("live");
+    let lines = format!("[stream.edge]\nsource = \"{}\"\n", origin.uri("read:live", ""));
+    let edge = Relay::start(&two, &lines);
+    edge.wait_online("edge");
+    drop(publisher);
+    edge.wait_for("/v1/streams/edge", |it| it["state"] == "waiting");
+    let pulled = edge.json("/v1/connections")[0].clone();
+    assert_eq!(pulled["role"], "pull", "it is still connected");
+    assert!(pulled["statistics"]["pktRecv"].as_u64() > Some(0), "{pulled}");
+    let _again = publish(&origin, "again", &uri, &one);
+    edge.wait_online("edge");
+}
+
 #[test]
 fn a_source_is_pulled_while_somebody_views() {
     if !have_all(&[Tool::Ffmpeg]) {

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "programs take real time")]
 
 mod attached;
+mod callers;
 mod common;
 mod groups;
 mod operation;

@@ -68,3 +68,56 @@ fn a_relay_that_is_told_to_end_takes_no_calls_and_ends_publishers_last() {
     publisher.wait(Duration::from_secs(5));
     assert!(relay.process().wait(Duration::from_secs(5)).success());
 }
+
+#[test]
+fn a_passphrase_that_a_reload_changes_counts_for_the_next_call() {
+    if !have_all(&[Tool::Ffmpeg, Tool::SrtLiveTransmit]) {
+        return;
+    }
+    let _turn = TURNS.take(1);
+    let folder = Folder::of("a_passphrase_that_a_reload_changes");
+    let lines = |secret: &str| format!("[stream.live]\nread-passphrase = \"{secret}\"\n");
+    let mut relay = Relay::start(&folder, &lines("the-old-secret"));
+    let _publisher = publish(&relay, "publisher", &relay.uri("publish:live", ""), &folder);
+    relay.wait_online("live");
+    let [old, new] = ["the-old-secret", "the-new-secret"]
+        .map(|secret| relay.uri("read:live", &format!("&passphrase={secret}")));
+    let mut viewer = record("viewer", &old, &folder.file("received.ts"), &folder);
+    relay.wait_for("/v1/connections", |it| it.as_array().is_some_and(|it| it.len() == 2));
+    relay.rewrite(&lines("the-new-secret"));
+    send(relay.process().id(), Signal::HUP);
+    relay.process().wait_for_line("the configuration was read again: stream `live`");
+    let mut refused = decode("refused", &old, 1, &folder);
+    assert!(!refused.wait(Duration::from_secs(15)).success());
+    relay.wait_refused("wrong-passphrase");
+    let mut admitted = decode("admitted", &new, 1, &folder);
+    assert!(admitted.wait(Duration::from_secs(15)).success(), "{}", admitted.log());
+    assert!(!viewer.ended(), "a connection stays");
+}
+
+#[test]
+fn a_viewer_that_is_kicked_with_a_ban_is_refused_when_it_calls_again() {
+    if !have_all(&[Tool::Ffmpeg, Tool::SrtLiveTransmit]) {
+        return;
+    }
+    let _turn = TURNS.take(1);
+    let folder = Folder::of("a_viewer_that_is_kicked");
+    let relay = Relay::start(&folder, "");
+    let mut publisher = publish(&relay, "publisher", &relay.uri("publish:live", ""), &folder);
+    relay.wait_online("live");
+    let uri = relay.uri("read:live", "");
+    let mut viewer = record("viewer", &uri, &folder.file("received.ts"), &folder);
+    let is_viewer = |it: &&serde_json::Value| it["role"] == "viewer";
+    let id = |all: &serde_json::Value| {
+        let viewer = all.as_array().and_then(|all| all.iter().find(is_viewer).cloned());
+        viewer.and_then(|it| it["id"].as_str().map(str::to_owned))
+    };
+    let id = id(&relay.wait_for("/v1/connections", |all| id(all).is_some())).expect("it is there");
+    let kicked = relay.request("DELETE", &format!("/v1/connections/{id}?ban_s=60")).0;
+    assert!((200..300).contains(&kicked), "{kicked}");
+    viewer.wait(Duration::from_secs(5));
+    let mut refused = decode("refused", &uri, 1, &folder);
+    assert!(!refused.wait(Duration::from_secs(15)).success());
+    relay.wait_refused("address");
+    assert!(!publisher.ended(), "others from there stay connected");
+}
