@@ -114,3 +114,28 @@ impl Outlet for ChannelOutlet {
 
 /// The most messages that wait for one viewer outside its send buffer.
 const QUEUE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use punctual::{Config, Listener, Socket};
+    use punctual_ends::EndLog;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_that_is_older_than_the_connection_arrives_at_once() {
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), Config::default()).await.unwrap();
+        let call = Socket::connect(listener.local_addr(), Config::default());
+        let (accepted, viewer) = tokio::try_join!(listener.accept(), call).unwrap();
+        let log = Arc::new(EndLog::new("viewers".to_owned(), false));
+        let connection = Connection::of_socket(accepted, &log);
+        let (mut outlet, _dropped) = SrtOutlet::of(&connection).unwrap();
+        let origin = punctual::now() - Duration::from_secs(5);
+        let message = Message { payload: "first".into(), origin, is_break: false };
+        assert!(outlet.take(&message) && outlet.flush());
+        let received = tokio::time::timeout(Duration::from_secs(5), viewer.recv()).await;
+        assert_eq!(received.expect("it arrives in time").unwrap().payload, "first");
+    }
+}
