@@ -76,10 +76,11 @@ impl Outlet for SrtOutlet {
 
     fn link(&self) -> Option<ViewerLink> {
         let statistics = self.end.statistics();
+        let (unacknowledged, oldest) = self.end.unacknowledged();
         Some(ViewerLink {
-            unacknowledged: statistics.send_buffer_bytes,
+            unacknowledged,
             dropped: statistics.bytes_send_dropped,
-            oldest: statistics.send_buffer_span,
+            oldest,
             round_trip: statistics.rtt,
             latency: statistics.peer_latency,
             missed: statistics.reports_too_late + statistics.packets_peer_dropped,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual::{CloseReason, Error, Message, Outgoing, SendOptions, Socket};
+use punctual::{CloseReason, Error, Message, Outgoing, SendOptions};
 use punctual_ends::{Connection, Failure, SrtEnd};
 use punctual_relay::{PublisherId, Viewer, ViewerId};
 use punctual_relay_http::report::{ConnectionRole, EventKind};
@@ -60,8 +60,8 @@ pub(crate) async fn carry(
 
 /// The source of a stream.
 pub(crate) enum StreamSource {
-    /// A live connection of SRT, whose messages come with their due times.
-    Socket { socket: Socket, received: Vec<Message>, connection: Connection },
+    /// A live connection or group of SRT, whose messages come with their due times.
+    Live { end: SrtEnd, received: Vec<Message>, connection: Connection },
     /// Another end.
     End(Connection),
 }
@@ -69,8 +69,8 @@ pub(crate) enum StreamSource {
 impl StreamSource {
     pub(crate) fn of(connection: Connection) -> Self {
         match &connection.socket {
-            Some(SrtEnd::Socket(socket)) if is_live(socket) => {
-                Self::Socket { socket: socket.clone(), received: Vec::new(), connection }
+            Some(end) if is_live(end) => {
+                Self::Live { end: end.clone(), received: Vec::new(), connection }
             }
             _ => Self::End(connection),
         }
@@ -79,9 +79,9 @@ impl StreamSource {
     /// Waits for the next messages. Returns `false` at the end.
     pub(crate) async fn read(&mut self, messages: &mut Vec<Outgoing>) -> Result<bool, Failure> {
         match self {
-            Self::Socket { socket, received, connection } => {
-                match socket.recv_many(received, BATCH).await {
-                    Ok(_) => {}
+            Self::Live { end, received, connection } => {
+                match receive(end, received).await {
+                    Ok(()) => {}
                     Err(Error::Closed(CloseReason::Peer | CloseReason::Local)) => return Ok(false),
                     Err(error) => return Err(error.into()),
                 }
@@ -106,13 +106,32 @@ impl StreamSource {
 
     /// Ends the connection.
     pub(crate) async fn close(self) {
-        let (Self::Socket { mut connection, .. } | Self::End(mut connection)) = self;
+        let (Self::Live { mut connection, .. } | Self::End(mut connection)) = self;
         connection.writer.close().await;
     }
 }
 
-fn is_live(socket: &Socket) -> bool {
-    socket.info().transmission == punctual::Transmission::Live
+fn is_live(end: &SrtEnd) -> bool {
+    match end {
+        SrtEnd::Socket(socket) => socket.info().transmission == punctual::Transmission::Live,
+        SrtEnd::Group(_) => true,
+    }
+}
+
+/// Waits for the next messages of a live connection.
+async fn receive(end: &SrtEnd, received: &mut Vec<Message>) -> Result<(), Error> {
+    match end {
+        SrtEnd::Socket(socket) => socket.recv_many(received, BATCH).await.map(drop),
+        SrtEnd::Group(group) => {
+            received.push(group.recv().await?);
+            while received.len() < BATCH
+                && let Ok(Some(message)) = group.try_recv()
+            {
+                received.push(message);
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Gives a viewer the stream until one end ends it.
@@ -173,3 +192,41 @@ pub(crate) const OVER: &str = "the time that it was admitted for is over";
 
 /// The number of messages to read at once.
 const BATCH: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use punctual::{Config, Group, GroupKind, GroupLink, Instant, Listener};
+    use punctual_ends::EndLog;
+
+    use super::*;
+
+    /// A group submits three messages with pauses that its clock knows, all at once.
+    #[tokio::test]
+    async fn messages_of_a_group_keep_the_spacing_of_their_sender() {
+        let accepts = Config::default().with_group_connect(true);
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into(), accepts).await.unwrap();
+        let links = vec![GroupLink::to(listener.local_addr())];
+        let call = Group::connect(GroupKind::Broadcast, links, Config::default());
+        let (called, accepted) = tokio::join!(call, listener.accept_any());
+        let punctual::Accepted::Group(accepted) = accepted.unwrap() else { unreachable!() };
+        let called = called.unwrap();
+        let log = Arc::new(EndLog::new("publishers".to_owned(), false));
+        let mut source = StreamSource::of(Connection::of_group(accepted, &log));
+        let now = punctual::now();
+        for pause in [0, 30, 50] {
+            let origin = Some(now + Duration::from_millis(pause));
+            let options = SendOptions { origin, ..SendOptions::default() };
+            called.send_with("a message".into(), options).await.unwrap();
+        }
+        let mut messages = Vec::new();
+        while messages.len() < 3 {
+            assert!(source.read(&mut messages).await.unwrap());
+        }
+        let origins: Option<Vec<Instant>> = messages.iter().map(|it| it.options.origin).collect();
+        let origins = origins.expect("each message has its time");
+        assert_eq!(origins[1] - origins[0], Duration::from_millis(30));
+        assert_eq!(origins[2] - origins[1], Duration::from_millis(20));
+    }
+}

@@ -1,6 +1,8 @@
 //! The SRT connection or group of an end, as statistics see it.
 
-use punctual::{Group, GroupReport, LinkReport, Socket, Statistics};
+use std::time::Duration;
+
+use punctual::{Group, GroupKind, GroupReport, LinkReport, LinkState, Socket, Statistics};
 
 use punctual_stats::QuicStatistics;
 
@@ -89,6 +91,20 @@ impl SrtEnd {
         }
     }
 
+    /// The bytes that were sent, or wait to be sent, and that the peer has not acknowledged, and
+    /// the age of the oldest of them. Bytes that one link of a group waits for do not count if
+    /// another link has brought them.
+    pub fn unacknowledged(&self) -> (u64, Duration) {
+        let of = |it: &Statistics| (it.send_buffer_bytes, it.send_buffer_span);
+        match self {
+            Self::Socket(socket) => of(&socket.statistics()),
+            Self::Group(group) => {
+                let links = group.links();
+                waiting(group.kind(), links.iter().map(|it| (it.state, of(&it.statistics))))
+            }
+        }
+    }
+
     /// The statistics of the QUIC connection that carries the connection; `None` over UDP, and of a
     /// group, whose links each have their own.
     pub fn quic(&self) -> Option<QuicStatistics> {
@@ -143,6 +159,22 @@ fn by_address(report: GroupReport) -> Vec<LinkReport> {
     links
 }
 
+/// The unacknowledged bytes of a group and their age: of links that carry the same, those of the
+/// link that is ahead; of links that share the stream, those of all that answer.
+fn waiting(
+    kind: GroupKind,
+    links: impl Iterator<Item = (LinkState, (u64, Duration))>,
+) -> (u64, Duration) {
+    let active = links.filter(|(state, _)| state.is_active());
+    if kind == GroupKind::Balance {
+        let answering = active.filter(|(state, _)| *state != LinkState::Unstable);
+        return answering.fold((0, Duration::ZERO), |(bytes, age), (_, link)| {
+            (bytes + link.0, age.max(link.1))
+        });
+    }
+    active.map(|(_, link)| link).min_by_key(|link| link.1).unwrap_or_default()
+}
+
 /// A group's statistics, with the counts that only its links have, also links that have ended:
 /// packets sent, packets lost, and the longest round trip.
 fn whole(report: &GroupReport) -> Statistics {
@@ -177,9 +209,7 @@ fn whole(report: &GroupReport) -> Statistics {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use punctual::{Config, GroupKind, GroupLink, Listener};
+    use punctual::{Config, GroupLink, Listener};
 
     use super::*;
 
@@ -209,6 +239,21 @@ mod tests {
             assert!(now >= before, "{now} acknowledgements after {before}");
             before = now;
         }
+    }
+
+    #[test]
+    fn a_group_waits_for_no_message_that_another_link_has_brought() {
+        let waits = |bytes, ms| (bytes, Duration::from_millis(ms));
+        let links = [
+            (LinkState::Stable, waits(2_000, 20)),
+            (LinkState::Stable, waits(900_000, 2_000)),
+            (LinkState::Idle, waits(0, 0)),
+            (LinkState::Unstable, waits(500_000, 3_000)),
+        ];
+        let waiting = |kind| waiting(kind, links.into_iter());
+        assert_eq!(waiting(GroupKind::Broadcast), waits(2_000, 20));
+        assert_eq!(waiting(GroupKind::Backup), waits(2_000, 20));
+        assert_eq!(waiting(GroupKind::Balance), waits(902_000, 2_000));
     }
 
     #[test]
