@@ -205,10 +205,12 @@ fn srt_connection(connection: &ConnectionReport) -> Option<Value> {
     }
     let state = if connection.role.is_inbound() { "publish" } else { "read" };
     let query = connection.stream_id.split_once('?').map_or("", |it| it.1);
+    // MediaMTX has no groups: of several addresses, the first.
+    let address = connection.address.split(" + ").next().unwrap_or_default();
     let mut object = Map::new();
     for (name, value) in [
         ("id", connection.id.as_str()),
-        ("remoteAddr", &connection.address),
+        ("remoteAddr", address),
         ("state", state),
         ("path", &connection.stream),
         ("query", query),

@@ -23,7 +23,7 @@ pub struct ConnectionReport {
     pub stream: String,
     /// The user's name, if the caller told one.
     pub user: Option<String>,
-    /// The other end's address.
+    /// The other end's address; of a group those of its links, with ` + ` between them.
     pub address: String,
     /// The stream ID as it came, with secrets masked.
     pub stream_id: String,

@@ -65,6 +65,7 @@ async fn streams_and_charts_fit_desks_and_phones_in_light_and_dark() {
             page.wait_for("document.querySelectorAll('.chart canvas').length === 6", SOON);
             page.wait_for(LINE_IS_DRAWN, SOON);
             page.wait_for("document.body?.innerText.includes('SCTE-35')", SOON);
+            page.wait_for(GROUP_IS_SHOWN, SOON);
             service.relay.tell(EventKind::Skip, "live/studio", &format!("{name} was too slow"));
             page.wait_for(&format!("document.body?.innerText.includes('{name} was')"), SOON);
             assert_fits(&mut page, name);
@@ -73,6 +74,9 @@ async fn streams_and_charts_fit_desks_and_phones_in_light_and_dark() {
     })
     .await;
 }
+
+const GROUP_IS_SHOWN: &str =
+    "document.body?.innerText.includes('viewer by srt, backup group: 1 active, 1 standby')";
 
 /// Whether the first chart has a point in the colour of its first line.
 const LINE_IS_DRAWN: &str = "(() => {

@@ -101,6 +101,18 @@ async fn noalbs_reads_our_path_and_its_connection() {
 }
 
 #[tokio::test]
+async fn each_connection_has_one_address_also_that_of_a_group() {
+    let service = Service::open().await;
+    let list = service.get("/v3/srtconns/list").await.json();
+    let items = list["items"].as_array().expect("a list");
+    assert!(items.len() > 2, "{list:#}");
+    for item in items {
+        let address = item["remoteAddr"].as_str().map(str::parse::<std::net::SocketAddr>);
+        assert!(matches!(address, Some(Ok(_))), "{item:#}");
+    }
+}
+
+#[tokio::test]
 async fn a_path_has_new_and_deprecated_fields() {
     let service = Service::open().await;
     let path = service.get("/v3/paths/get/live/studio").await.json();

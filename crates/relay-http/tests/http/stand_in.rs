@@ -6,10 +6,10 @@ use std::time::{Duration, Instant, SystemTime};
 use axum::body::Bytes;
 use punctual_relay_http::report::{
     ConfigProblem, ConnectionReport, ConnectionRole, DurationCounts, EventKind, ForwardReport,
-    HealthReport, HookTally, LatencyReport, ListenerReport, RecordingReport, RecordingState,
-    RefusalReport, ReloadReport, ServerReport, SourceKind, SourceReport, SrtStatistics,
-    StreamHealth, StreamReport, StreamState, Tally, Timestamp, TrackKind, TrackReport, Traffic,
-    ViewerCount,
+    GroupReport, HealthReport, HookTally, LatencyReport, LinkReport, LinkState, ListenerReport,
+    RecordingReport, RecordingState, RefusalReport, ReloadReport, ServerReport, SourceKind,
+    SourceReport, SrtStatistics, StreamHealth, StreamReport, StreamState, Tally, Timestamp,
+    TrackKind, TrackReport, Traffic, ViewerCount,
 };
 use punctual_relay_http::{
     Access, Allowed, Answer, Caller, ConfigSection, Credential, Done, EventLog, ExcerptFile,
@@ -182,7 +182,10 @@ impl StandIn {
             protocol: "srt".to_owned(),
             stream: stream.to_owned(),
             user: is_in.then(|| "obs".to_owned()),
-            address: format!("192.0.2.{}:41022", 17 + number),
+            address: match number {
+                2 => "192.0.2.19:41030 + 192.0.2.19:41031".to_owned(),
+                _ => format!("192.0.2.{}:41022", 17 + number),
+            },
             stream_id: format!("{}:{stream}", if is_in { "publish" } else { "read" }),
             opened_at: self.ago(4_000),
             latency: Some(LatencyReport { relay_ms: 120, peer_ms: 200, agreed_ms: 200 }),
@@ -191,7 +194,7 @@ impl StandIn {
             bytes: 1_000_000,
             skips: 0,
             statistics: Some(self.statistics()),
-            group: None,
+            group: (number == 2).then(backup_group),
         }
     }
 
@@ -213,6 +216,21 @@ impl StandIn {
         before.bytes_sent -= 650 * 1_360;
         SrtStatistics { last_second: total.since(&before), total, quic: None }
     }
+}
+
+/// A group whose second link waits.
+fn backup_group() -> GroupReport {
+    let link = |number: u16, state| LinkReport {
+        address: format!("192.0.2.19:{}", 41_030 + number),
+        state,
+        weight: 10 - number,
+        rtt_ms: Some(20.0),
+        packets: 1_000,
+        packets_lost: 0,
+        packets_retransmitted: 0,
+    };
+    let links = vec![link(0, LinkState::Active), link(1, LinkState::Standby)];
+    GroupReport { kind: "backup".to_owned(), links }
 }
 
 /// An ID as a UUID, made of two words.
