@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use punctual::Group;
 use punctual_ends::{Connection, SrtEnd};
 use punctual_relay_access::{Admitted, Call};
 use punctual_relay_http::report::ConnectionRole;
@@ -23,7 +24,7 @@ pub(crate) struct AdmittedCall {
     /// Its place among the connections of its address.
     _place: HeldPlace,
     /// Its group, if it is a link of one.
-    _group: Option<HeldGroup>,
+    group: Option<HeldGroup>,
 }
 
 impl AdmittedCall {
@@ -35,7 +36,14 @@ impl AdmittedCall {
         (place, group): (HeldPlace, Option<HeldGroup>),
     ) -> Self {
         let (stream_id, is_backup) = (call.shown().to_owned(), call.is_backup());
-        Self { admitted, stream_id, is_backup, latency, _place: place, _group: group }
+        Self { admitted, stream_id, is_backup, latency, _place: place, group }
+    }
+
+    /// Notes the group whose first link this is.
+    pub(crate) fn is_connected_as(&self, group: &Group) {
+        if let Some(held) = &self.group {
+            held.connected(group);
+        }
     }
 
     /// Describes the connection of this caller.

@@ -15,6 +15,7 @@ use punctual_relay_config::{CallerMode, ListenerSettings};
 use punctual_relay_recording::Playback;
 
 use crate::admitted_call::AdmittedCall;
+use crate::group_calls::TooManyLinks;
 use crate::hub::Hub;
 use crate::playback;
 use crate::rights::Rights;
@@ -169,8 +170,11 @@ impl CallPort {
                 refuse("settings", RejectReason::SERVER_ERROR, text)
             },
         )?;
-        let held = (place, self.hub.groups.admit(&caller));
-        let call = AdmittedCall::new(admitted, &call, config.receive_latency(), held);
+        let group = self.hub.groups.admit(&caller).map_err(|TooManyLinks| {
+            let text = "the group has as many links as a group may have".to_owned();
+            refuse("too-many", RejectReason::OVERLOAD, text)
+        })?;
+        let call = AdmittedCall::new(admitted, &call, config.receive_latency(), (place, group));
         Ok((config, (call, playback)))
     }
 
@@ -217,7 +221,10 @@ impl CallPort {
     ) {
         let connection = match accepted {
             Accepted::Socket(socket) => Connection::of_socket(socket, &self.log),
-            Accepted::Group(group) => Connection::of_group(group, &self.log),
+            Accepted::Group(group) => {
+                call.is_connected_as(&group);
+                Connection::of_group(group, &self.log)
+            }
         };
         let protocol = if self.settings.quic.is_some() { "srt+quic" } else { "srt" };
         let hub = Arc::clone(&self.hub);

@@ -1,16 +1,23 @@
 //! The groups whose links call the relay.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use punctual::{AcceptedGroups, CallerInfo, Listener};
+use punctual::{AcceptedGroups, CallerInfo, Group, Listener};
 
 /// The groups that call, whichever of the relay's listeners their links call.
 #[derive(Default)]
 pub(crate) struct GroupCalls {
     /// The groups that are connected, which further links join.
     connected: AcceptedGroups,
-    admitted: Mutex<HashMap<GroupName, Weak<()>>>,
+    admitted: Mutex<HashMap<GroupName, Weak<AdmittedGroup>>>,
+}
+
+/// A group of which a link was admitted.
+#[derive(Default)]
+struct AdmittedGroup {
+    /// The group, once its first link is connected.
+    group: OnceLock<Group>,
 }
 
 /// The name of a group: its caller's number of it, and the stream ID that all its links send.
@@ -21,8 +28,11 @@ struct GroupName {
 }
 
 /// Keeps a group known while a link of it is admitted.
-#[derive(Clone)]
-pub(crate) struct HeldGroup(#[expect(dead_code, reason = "it counts holders")] Arc<()>);
+pub(crate) struct HeldGroup(Arc<AdmittedGroup>);
+
+/// The group has as many links as a group may have.
+#[derive(Debug)]
+pub(crate) struct TooManyLinks;
 
 impl GroupCalls {
     /// Lets links that call `listener` join the groups of all listeners.
@@ -39,13 +49,30 @@ impl GroupCalls {
     }
 
     /// Notes that the caller was admitted, if it is a link of a group.
-    pub(crate) fn admit(&self, caller: &CallerInfo) -> Option<HeldGroup> {
-        let name = GroupName::of(caller)?;
+    ///
+    /// # Errors
+    ///
+    /// Its group has [`MOST_LINKS`].
+    pub(crate) fn admit(&self, caller: &CallerInfo) -> Result<Option<HeldGroup>, TooManyLinks> {
+        let Some(name) = GroupName::of(caller) else { return Ok(None) };
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
         admitted.retain(|_, held| held.strong_count() > 0);
         let held = admitted.get(&name).and_then(Weak::upgrade).unwrap_or_default();
+        let connected = held.group.get().map_or(0, |group| group.links().len());
+        // One holder is here, and the others are links that are about to connect, or the first.
+        if connected + Arc::strong_count(&held) > MOST_LINKS {
+            return Err(TooManyLinks);
+        }
         admitted.insert(name, Arc::downgrade(&held));
-        Some(HeldGroup(held))
+        Ok(Some(HeldGroup(held)))
+    }
+}
+
+impl HeldGroup {
+    /// Notes that the first link is connected.
+    pub(crate) fn connected(&self, group: &Group) {
+        // There is one first link.
+        let _ = self.0.group.set(group.clone());
     }
 }
 
@@ -55,6 +82,9 @@ impl GroupName {
         Some(Self { peer_group, stream_id: caller.stream_id.clone() })
     }
 }
+
+/// The most links of one group: each is a connection, of which an address may have few.
+const MOST_LINKS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -77,14 +107,25 @@ mod tests {
         let groups = GroupCalls::default();
         let link = caller(1, "publish:a");
         assert!(!groups.knows(&link));
-        let first = groups.admit(&link);
-        let second = groups.admit(&link);
+        let first = groups.admit(&link).unwrap();
+        let second = groups.admit(&link).unwrap();
         assert!(groups.knows(&link));
         assert!(!groups.knows(&caller(2, "publish:a")) && !groups.knows(&caller(1, "publish:b")));
         drop(first);
         assert!(groups.knows(&link), "the second link is still there");
         drop(second);
         assert!(!groups.knows(&link));
-        assert!(groups.admit(&CallerInfo { group: None, ..link }).is_none());
+        assert!(groups.admit(&CallerInfo { group: None, ..link }).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_links_of_a_group_are_bounded() {
+        let groups = GroupCalls::default();
+        let link = caller(1, "publish:a");
+        let held: Vec<_> = (0..MOST_LINKS).map(|_| groups.admit(&link).unwrap()).collect();
+        assert!(groups.admit(&link).is_err());
+        assert!(groups.admit(&caller(2, "publish:a")).is_ok());
+        drop(held);
+        assert!(groups.admit(&link).is_ok());
     }
 }
