@@ -108,6 +108,8 @@ impl ConfigChange {
     /// The keys that count only after a restart, such as `http.listen`.
     pub fn needs_restart(&self) -> Vec<String> {
         let groups = [("http", &self.http), ("auth", &self.auth), ("drain", &self.drain)];
+        let listeners = self.listeners.iter().map(|listener| ("listen", &listener.keys));
+        let groups: Vec<_> = groups.into_iter().chain(listeners).collect();
         let keys = groups.iter().flat_map(|(part, keys)| keys.iter().map(move |key| (part, key)));
         keys.filter(|(_, key)| key.effect == ReloadEffect::Restart)
             .map(|(part, key)| format!("{part}.{}", key.key))
@@ -122,7 +124,7 @@ impl ConfigChange {
 
 /// The parts that differ, each known by its name.
 fn parts<T: PartialEq>(
-    (old, new): (Vec<(String, &T)>, Vec<(String, &T)>),
+    (old, new): (NamedParts<'_, T>, NamedParts<'_, T>),
     keys: impl Fn(&T, &T) -> Vec<KeyChange>,
 ) -> Vec<PartChange> {
     let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -142,8 +144,10 @@ fn parts<T: PartialEq>(
     found
 }
 
-/// Each part with its name.
-fn named<T>(parts: &[T], name: impl Fn(&T) -> String) -> Vec<(String, &T)> {
+/// Parts, each with its name.
+type NamedParts<'a, T> = Vec<(String, &'a T)>;
+
+fn named<T>(parts: &[T], name: impl Fn(&T) -> String) -> NamedParts<'_, T> {
     parts.iter().map(|part| (name(part), part)).collect()
 }
 
@@ -172,6 +176,7 @@ fn keys(facts: Vec<&'static KeyFacts>) -> Vec<KeyChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listener::TlsFiles;
     use crate::{Sources, check};
 
     fn configuration(text: &str) -> Configuration {
@@ -252,5 +257,26 @@ permissions = [{ action = "read" }]
         assert_eq!(stream("other"), [live]);
         let json = serde_json::to_string(&change).unwrap();
         assert!(!json.contains("hush"), "{json}");
+    }
+
+    #[test]
+    fn another_certificate_of_a_listener_counts_after_a_restart() {
+        let of = |certificate: &str, latency| {
+            let key = Some("key.pem".into());
+            let listener = ListenerSettings {
+                srt: None,
+                quic: Some(([127, 0, 0, 1], 8891).into()),
+                tls: TlsFiles { certificate: Some(certificate.into()), key },
+                latency: std::time::Duration::from_millis(latency),
+                ..ListenerSettings::default()
+            };
+            Configuration { listeners: vec![listener], ..Configuration::default() }
+        };
+        let change = ConfigChange::between(&of("a.pem", 120), &of("b.pem", 200));
+        assert_eq!(
+            shown(&change.listeners),
+            ["srt+quic://127.0.0.1:8891 Changed tls-cert+latency"]
+        );
+        assert_eq!(change.needs_restart(), ["listen.tls-cert"]);
     }
 }

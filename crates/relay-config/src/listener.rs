@@ -149,7 +149,7 @@ const fn facts(
     KeyFacts { section: "listen", name, form, meaning, habit, reload }
 }
 
-use ReloadEffect::{Live, NewConnections};
+use ReloadEffect::{Live, NewConnections, Restart};
 
 /// The keys of `[[listen]]`.
 pub(crate) const LISTEN: &[KeyRow<ListenerSettings>] = &[
@@ -179,7 +179,7 @@ pub(crate) const LISTEN: &[KeyRow<ListenerSettings>] = &[
         facts: facts(
             "tls-cert",
             "the path of a file in PEM",
-            NewConnections,
+            Restart,
             "",
             "the certificate for `quic`, with its chain; without it one is generated at the start",
         ),
@@ -190,7 +190,7 @@ pub(crate) const LISTEN: &[KeyRow<ListenerSettings>] = &[
         facts: facts(
             "tls-key",
             "the path of a file in PEM",
-            NewConnections,
+            Restart,
             "",
             "the key of the certificate",
         ),

@@ -10,11 +10,13 @@ use punctual::{
 };
 use punctual_ends::{Connection, EndLog, Failure, PortTransport, Stop};
 use punctual_relay::{NotAdmitted, RefusedCall, Viewer};
-use punctual_relay_access::{Action, Admitted, Call, CallDefaults, Caller, Networks, shown};
-use punctual_relay_config::{CallerMode, ListenerSettings};
+use punctual_relay_access::{Action, Admitted, Call, Caller, shown};
+use punctual_relay_config::ListenerSettings;
 use punctual_relay_recording::Playback;
+use tokio::sync::Notify;
 
 use crate::admitted_call::AdmittedCall;
+use crate::caller_rules::CallerRules;
 use crate::group_calls::TooManyLinks;
 use crate::hub::Hub;
 use crate::playback;
@@ -26,10 +28,10 @@ use crate::settings::{accepted, listening};
 pub(crate) struct CallPort {
     hub: Arc<Hub>,
     rights: Arc<Rights>,
-    settings: ListenerSettings,
-    networks: Networks,
-    defaults: CallDefaults,
-    pace: CallPace,
+    /// The rules for the next caller. A reload may change them.
+    rules: Mutex<Arc<CallerRules>>,
+    /// Told when they change.
+    changed: Notify,
     log: Arc<EndLog>,
     certhash: Option<String>,
 }
@@ -71,17 +73,10 @@ impl CallPort {
             }
             _ => error.into(),
         })?;
-        let action = match settings.mode {
-            CallerMode::Publish => Action::Publish,
-            CallerMode::Request => Action::Read,
-        };
-        let defaults = CallDefaults { stream: settings.stream.clone(), action: Some(action) };
-        let networks = Networks::new(settings.allow.clone(), settings.deny.clone());
-        let pace = CallPace::new(settings.calls_per_second);
         let log = Arc::new(EndLog::new(settings.uri(), false));
-        let (hub, rights) = (Arc::clone(hub), Arc::clone(rights));
-        let port =
-            Arc::new(Self { hub, rights, settings, networks, defaults, pace, log, certhash });
+        let rules = Mutex::new(Arc::new(CallerRules::new(settings)));
+        let (hub, rights, changed) = (Arc::clone(hub), Arc::clone(rights), Notify::new());
+        let port = Arc::new(Self { hub, rights, rules, changed, log, certhash });
         let hearer = Arc::clone(&port);
         listener.hear_refusals(move |refused| hearer.note_refused(&refused));
         port.hub.groups.share_with(&listener);
@@ -93,6 +88,17 @@ impl CallPort {
         self.certhash.as_deref()
     }
 
+    /// Takes other settings for the next callers. The socket and its connections stay.
+    pub(crate) fn change(&self, settings: ListenerSettings) {
+        let rules = Arc::new(CallerRules::new(settings));
+        *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = rules;
+        self.changed.notify_one();
+    }
+
+    fn rules(&self) -> Arc<CallerRules> {
+        Arc::clone(&self.rules.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Serves callers until the relay ends.
     pub(crate) async fn serve(self: Arc<Self>, listener: Listener, stop: Stop) {
         let decider = Arc::clone(&self);
@@ -102,11 +108,20 @@ impl CallPort {
                 async move { port.decide(caller).await }
             })
             .with_deadline(LONGEST_DECISION);
-        while let Some(next) = stop.or(gate.accept_any()).await {
+        loop {
+            let next = tokio::select! {
+                next = gate.accept_any() => next,
+                () = self.changed.notified() => {
+                    let most = self.rules().settings().max_callers as usize;
+                    gate.listener().limit_callers(Some(most));
+                    continue;
+                }
+                () = stop.told() => return,
+            };
             match next {
                 Ok((accepted, admitted)) => self.begin(accepted, admitted),
                 Err(error) => {
-                    tracing::error!("{}: {error}", self.settings.uri());
+                    tracing::error!("{}: {error}", self.rules().settings().uri());
                     return;
                 }
             }
@@ -118,6 +133,7 @@ impl CallPort {
         &self,
         caller: CallerInfo,
     ) -> Result<(Config, (AdmittedCall, Option<Playback>)), RejectReason> {
+        let rules = self.rules();
         let raw = RawStreamId::from(caller.stream_id.as_str());
         let refuse = |reason: &'static str, code: RejectReason, text: String| {
             self.refuse(caller.remote, shown(&raw), reason, code, text);
@@ -128,20 +144,19 @@ impl CallPort {
             return Err(refuse("draining", RejectReason::UNAVAILABLE, text));
         }
         let ip = caller.remote.ip().to_canonical();
-        if !self.networks.admit(ip) || self.hub.is_banned(ip) {
+        if !rules.admit(ip) || self.hub.is_banned(ip) {
             let refused = punctual_relay_access::Refused::by_network(ip);
             return Err(refuse(refused.reason().word(), refused.code(), refused.to_string()));
         }
-        if !self.pace.admits(std::time::Instant::now()) {
+        if !rules.has_time() {
             let text = "too many callers in this second".to_owned();
             return Err(refuse("rate", RejectReason::OVERLOAD, text));
         }
-        let most = self.settings.max_callers_per_address as usize;
-        let Some(place) = self.hub.place(ip, (most > 0).then_some(most)) else {
+        let Some(place) = self.hub.place(ip, rules.most_per_address()) else {
             let text = format!("{ip} has as many connections as an address may have");
             return Err(refuse("address-limit", RejectReason::OVERLOAD, text));
         };
-        let call = Call::parse(&raw, &self.defaults)
+        let call = Call::parse(&raw, rules.defaults())
             .map_err(|error| refuse("stream-id", error.code(), error.to_string()))?;
         let who = Caller::srt(ip, caller.remote.to_string());
         let admitted = self.rights.current().decide(&call, &who).await.map_err(|refused| {
@@ -164,7 +179,7 @@ impl CallPort {
             playback = Some(opened);
         }
         let passphrase = admitted.passphrase();
-        let config = accepted(&self.settings, &settings, admitted.action(), passphrase).map_err(
+        let config = accepted(rules.settings(), &settings, admitted.action(), passphrase).map_err(
             |error| {
                 let text = format!("the settings of the stream cannot be used: {error}");
                 refuse("settings", RejectReason::SERVER_ERROR, text)
@@ -226,7 +241,7 @@ impl CallPort {
                 Connection::of_group(group, &self.log)
             }
         };
-        let protocol = if self.settings.quic.is_some() { "srt+quic" } else { "srt" };
+        let protocol = if self.rules().settings().quic.is_some() { "srt+quic" } else { "srt" };
         let hub = Arc::clone(&self.hub);
         tokio::spawn(async move {
             match (call.admitted.action(), playback) {
@@ -272,30 +287,6 @@ impl CallPort {
         // The number that programs on libsrt see: that on the wire is larger by 1,000.
         let (at, code) = (punctual::now(), code.code() - 1_000);
         self.hub.refuse(RefusedCall { at, peer, stream_id, reason, code, text });
-    }
-}
-
-/// Limits the calls of a second.
-struct CallPace {
-    most: f64,
-    /// The calls that are possible now, and when this was so.
-    left: Mutex<(f64, std::time::Instant)>,
-}
-
-impl CallPace {
-    fn new(most: u32) -> Self {
-        let most = f64::from(most);
-        Self { most, left: Mutex::new((most, std::time::Instant::now())) }
-    }
-
-    /// Whether another call is possible at `now`.
-    fn admits(&self, now: std::time::Instant) -> bool {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = now.saturating_duration_since(left.1).as_secs_f64();
-        *left = ((left.0 + since * self.most).min(self.most), now);
-        let is_possible = left.0 >= 1.0;
-        left.0 -= if is_possible { 1.0 } else { 0.0 };
-        is_possible
     }
 }
 

@@ -12,6 +12,7 @@ mod admitted_call;
 mod api;
 mod args;
 mod attached;
+mod caller_rules;
 mod calls;
 mod commands;
 mod connections;

@@ -45,11 +45,10 @@ struct OperationState {
 
 /// A listener that is bound.
 struct BoundPort {
+    port: Arc<CallPort>,
     stop: Stop,
     /// Its address, with the port that the system chose for port 0.
     address: SocketAddr,
-    /// The hash of its certificate, if it has one.
-    certhash: Option<String>,
 }
 
 impl Operation {
@@ -97,9 +96,9 @@ impl Operation {
         let (port, listener) = CallPort::bind(hub, &self.rights, settings).await?;
         let stop = Stop::default();
         let bound = BoundPort {
+            port: Arc::clone(&port),
             stop: stop.clone(),
             address: listener.local_addr(),
-            certhash: port.certhash().map(str::to_owned),
         };
         self.state().ports.insert(name, bound);
         tokio::spawn(port.serve(listener, stop));
@@ -137,16 +136,12 @@ impl Operation {
         let hooks = hooks::of(&new).map_err(|text| Fault::Invalid(text, Vec::new()))?;
         hub.hooks.change(&hooks).map_err(|error| Fault::Failed(error.to_string()))?;
         self.rights.set(rights);
-        for part in &change.listeners {
-            if part.kind != ChangeKind::Added {
-                self.close(&part.name);
-            }
-            if part.kind == ChangeKind::Changed
-                && let Some((name, settings)) =
-                    new.named_listeners().into_iter().find(|(name, _)| *name == part.name)
-                && let Err(failure) = self.listen(hub, name, settings.clone()).await
-            {
-                self.state().warnings.push(failure.to_string());
+        for part in change.listeners.iter().filter(|it| it.kind == ChangeKind::Removed) {
+            self.close(&part.name);
+        }
+        for (name, settings) in new.named_listeners() {
+            if let Some(bound) = self.state().ports.get(&name) {
+                bound.port.change(settings.clone());
             }
         }
         let changed_streams = self.changed_streams(hub, &old, &new);
@@ -354,7 +349,7 @@ impl Operation {
                 protocol: if it.quic.is_some() { "srt+quic" } else { "srt" }.to_owned(),
                 address: address.map_or_else(String::new, |address| address.to_string()),
                 stream: it.stream.as_ref().map(ToString::to_string),
-                certhash: port.and_then(|port| port.certhash.clone()),
+                certhash: port.and_then(|it| it.port.certhash().map(str::to_owned)),
             }
         };
         state.loaded.configuration.named_listeners().into_iter().map(report).collect()

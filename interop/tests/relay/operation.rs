@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use interop::{Folder, Relay, Signal, Tool, have_all, send};
+use interop::{End, Folder, Process, Program, Relay, Role, Signal, Tool, have_all, send};
 
-use crate::common::{TURNS, decode, publish, record};
+use crate::common::{TURNS, decode, listener, publish, record};
 
 #[test]
 fn a_reload_changes_what_changed_and_touches_no_connection() {
@@ -120,4 +120,56 @@ fn a_viewer_that_is_kicked_with_a_ban_is_refused_when_it_calls_again() {
     assert!(!refused.wait(Duration::from_secs(15)).success());
     relay.wait_refused("address");
     assert!(!publisher.ended(), "others from there stay connected");
+}
+
+#[test]
+fn a_reload_changes_the_rules_of_a_listener_and_touches_no_connection() {
+    if !have_all(&[Tool::Ffmpeg]) {
+        return;
+    }
+    let _turn = TURNS.take(1);
+    let folder = Folder::of("a_reload_changes_the_rules_of_a_listener");
+    let lines = |latency: u32| {
+        format!(
+            "[[listen]]\nsrt = \"127.0.0.1:0\"\nlatency = \"{latency}ms\"\n\
+             [[listen]]\nquic = \"127.0.0.1:0\"\nlatency = \"{latency}ms\"\n"
+        )
+    };
+    let mut relay = Relay::start(&folder, &lines(150));
+    let [(port, _), (quic, hash)] = [1, 2].map(|number| listener(&relay, number));
+    let uri = format!("srt://127.0.0.1:{port}?streamid=publish:live");
+    let _publisher = publish(&relay, "publisher", &uri, &folder);
+    relay.wait_online("live");
+    let view = |name: &str| {
+        let hash = hash.as_deref().expect("a listener over QUIC tells its hash");
+        let pin = format!("certhash={hash}");
+        let end = End::new(Role::Caller, quic).with_scheme("srt+quic").with_options(&pin);
+        let end = end.with_stream_id("read:live");
+        let (command, _) = Program::Punctual.receiver(&end, &folder.file(name));
+        Process::start(name, command, &folder)
+    };
+    let _first = view("first");
+    let counts = |relay: &Relay, number: usize| {
+        let all = relay
+            .wait_for("/v1/connections", |it| it.as_array().is_some_and(|it| it.len() == number));
+        let all = all.as_array().expect("a list").iter();
+        all.map(|it| (it["id"].clone(), it["bytes"].as_u64())).collect::<Vec<_>>()
+    };
+    counts(&relay, 2);
+    relay.rewrite(&lines(200));
+    send(relay.process().id(), Signal::HUP);
+    relay.process().wait_for_line("the configuration was read again: listen");
+    let _second = view("second");
+    let before = counts(&relay, 3);
+    relay.wait_for("/v1/connections", |all| {
+        let later = |(id, bytes): &(serde_json::Value, Option<u64>)| {
+            let it = all.as_array()?.iter().find(|it| it["id"] == *id)?;
+            Some(it["bytes"].as_u64()? > (*bytes)? + 1_000_000)
+        };
+        before.iter().all(|it| later(it) == Some(true))
+    });
+    let wishes = relay.json("/v1/connections");
+    let wishes: Vec<_> = (0..3).map(|it| &wishes[it]["latency"]["relay_ms"]).collect();
+    assert_eq!(wishes, [150, 150, 200]);
+    assert_eq!(relay.json("/health")["warnings"].as_array().map(Vec::len), Some(0));
 }
