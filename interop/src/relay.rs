@@ -103,9 +103,9 @@ impl Relay {
     ///
     /// # Panics
     ///
-    /// If it is not within ten seconds.
+    /// If it is not within twenty seconds.
     pub fn wait_for(&self, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let (status, body) = self.request("GET", path);
             let value = serde_json::from_slice(&body).unwrap_or_default();
@@ -121,7 +121,7 @@ impl Relay {
     ///
     /// # Panics
     ///
-    /// If it is not within ten seconds.
+    /// If it is not within twenty seconds.
     pub fn wait_online(&self, stream: &str) {
         self.wait_for(&format!("/v1/streams/{stream}"), |it| it["state"] == "online");
     }
@@ -130,7 +130,7 @@ impl Relay {
     ///
     /// # Panics
     ///
-    /// If none is within ten seconds.
+    /// If none is within twenty seconds.
     pub fn wait_refused(&self, reason: &str) -> Value {
         let is = |it: &&Value| it["reason"] == reason;
         let find = |all: &Value| all.as_array().and_then(|all| all.iter().find(is).cloned());

@@ -15,3 +15,4 @@ mod quic;
 mod recordings;
 mod refusals;
 mod slow_links;
+mod viewers;

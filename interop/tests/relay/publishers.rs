@@ -88,3 +88,33 @@ fn viewers_are_disconnected_when_the_grace_time_is_over_and_not_before() {
     let list = relay.json("/v1/streams");
     assert_eq!(list.as_array().map(Vec::len), Some(0), "{list}");
 }
+
+#[test]
+fn a_recording_goes_on_over_a_gap_of_its_publisher() {
+    if !have_all(&[Tool::Ffmpeg]) {
+        return;
+    }
+    let _turn = TURNS.take(1);
+    let folder = Folder::of("a_recording_goes_on");
+    let lines = "[stream.live]\nrecord = true\nkeep-viewers = \"30s\"\n";
+    let relay = Relay::start(&folder, lines);
+    let uri = relay.uri("publish:live", "");
+    let bytes = |all: &serde_json::Value| all[0]["bytes"].as_u64().unwrap_or_default();
+    let mut before = 0;
+    for name in ["first", "second"] {
+        let mut publisher = publish(&relay, name, &uri, &folder);
+        let all = relay.wait_for("/v1/recordings", |all| bytes(all) > before + 500_000);
+        before = bytes(&all);
+        publisher.stop();
+        relay.wait_for("/v1/streams/live", |it| it["source"].is_null());
+    }
+    let stopped = relay.request("POST", "/v1/streams/live/record/stop").0;
+    assert!((200..300).contains(&stopped), "{stopped}");
+    let all = relay.wait_for("/v1/recordings", |all| all[0]["state"] == "ended");
+    assert_eq!(all.as_array().map(Vec::len), Some(1), "one file over the gap: {all}");
+    let file = folder.file(all[0]["file"].as_str().expect("a recording has a file"));
+    let index = fs::read_to_string(file.with_extension("jsonl")).expect("it has an index");
+    assert_eq!(index.matches(r#""discontinuity":"source""#).count(), 1, "{index}");
+    let bytes = fs::metadata(&file).expect("the recording is there").len();
+    assert!(bytes > 1_000_000 && bytes.is_multiple_of(188), "{bytes} bytes");
+}
