@@ -80,6 +80,16 @@ impl<T> SeqRing<T> {
         self.slots.get_mut(index)?.take()
     }
 
+    /// Drops the value of `seq` in its slot, which costs less than to take it. Returns the result
+    /// of `last`, which gets the value before.
+    pub(crate) fn remove<R>(&mut self, seq: SeqNo, last: impl FnOnce(&T) -> R) -> Option<R> {
+        let index = self.index(seq);
+        let slot = self.slots.get_mut(index)?;
+        let result = last(slot.as_ref()?);
+        *slot = None;
+        Some(result)
+    }
+
     fn resize(&mut self, first: SeqNo, capacity: usize) {
         let old_capacity = self.capacity();
         let mut slots: Vec<Option<T>> = Vec::with_capacity(capacity);

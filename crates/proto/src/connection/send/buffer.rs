@@ -392,8 +392,11 @@ impl SendBuffer {
     pub(crate) fn acknowledge(&mut self, next: SeqNo) -> bool {
         let before = self.first;
         let released = next.distance_from(before).clamp(0, self.end.distance_from(before));
+        if self.has_lost() && self.lost.remove_run(before, released.unsigned_abs()) > 0 {
+            self.lost_run.clear();
+        }
         for _ in 0..released {
-            self.remove(self.first);
+            self.release(self.first);
             self.first = self.first.next();
         }
         self.settle(before);
@@ -406,9 +409,9 @@ impl SendBuffer {
         while self.first.is_before(self.end)
             && self.ring.get(self.first).is_none_or(|packet| packet.origin < limit)
         {
-            if let Some(packet) = self.remove(self.first) {
+            if let Some(bytes) = self.remove(self.first) {
                 dropped.packets += 1;
-                dropped.bytes += packet.payload.len() as u64;
+                dropped.bytes += bytes;
             }
             self.first = self.first.next();
         }
@@ -434,9 +437,9 @@ impl SendBuffer {
         }
         let (mut next, mut dropped) = (first, Dropped::default());
         while is_part(self, next) {
-            if let Some(packet) = self.remove(next) {
+            if let Some(bytes) = self.remove(next) {
                 dropped.packets += 1;
-                dropped.bytes += packet.payload.len() as u64;
+                dropped.bytes += bytes;
             }
             next = next.next();
         }
@@ -449,17 +452,31 @@ impl SendBuffer {
         self.expiries.first().map(|&(at, _)| at)
     }
 
-    fn remove(&mut self, seq: SeqNo) -> Option<BufferedPacket> {
-        let packet = self.ring.take(seq)?;
+    /// Removes a packet, also from the loss list; returns the bytes of its payload.
+    fn remove(&mut self, seq: SeqNo) -> Option<u64> {
+        let bytes = self.release(seq)?;
         if self.lost.remove(seq) {
             self.lost_run.removed(seq, self.lost.first_from(self.first));
         }
+        Some(bytes)
+    }
+
+    /// Removes a packet that is not in the loss list; returns the bytes of its payload.
+    #[inline(always)]
+    fn release(&mut self, seq: SeqNo) -> Option<u64> {
+        let last = |packet: &BufferedPacket| (packet.payload.len() as u64, packet.expires);
+        let (bytes, expires) = self.ring.remove(seq, last)?;
         self.packets -= 1;
-        self.bytes -= packet.payload.len() as u64;
-        if let Some(at) = packet.expires {
-            self.expiries.remove(&(at, seq.value()));
+        self.bytes -= bytes;
+        if let Some(at) = expires {
+            self.forget_expiry(at, seq);
         }
-        Some(packet)
+        Some(bytes)
+    }
+
+    #[inline(never)]
+    fn forget_expiry(&mut self, at: Instant, seq: SeqNo) {
+        self.expiries.remove(&(at, seq.value()));
     }
 
     /// Moves past holes, at the front and before the next first transmission, and frees memory;
