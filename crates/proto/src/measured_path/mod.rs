@@ -1,8 +1,10 @@
-//! The facts that a sender knows of its path: round trips and the queueing delay, arrivals at the
-//! peer, reported or inferred, its rates, and the capacity that it reports.
+//! The facts that both halves of a connection know of its path. The sender knows round trips and
+//! the queueing delay, arrivals at the peer, reported or inferred, its rates, and the capacity that
+//! it reports; the receiver measures the arriving packets.
 
 mod inferred_arrivals;
 mod least_round_trip;
+mod received;
 mod round_trips;
 mod sent_times;
 mod unloaded;
@@ -15,6 +17,7 @@ use punctual_wire::{Ack, AckArrivals, AckRates, NewestArrival, SeqNo};
 
 use self::inferred_arrivals::InferredArrivals;
 pub(crate) use self::least_round_trip::LeastRoundTrip;
+pub(crate) use self::received::ReceivedPath;
 pub(crate) use self::round_trips::{PRESENT, RoundTrips};
 use self::sent_times::SentTimes;
 pub(crate) use self::unloaded::Packets;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use punctual_wire::{MsgNo, Position, SeqNo};
 
 use super::tsbpd::{PeerTime, Tsbpd};
+use super::window::ReceiveWindow;
 use crate::seq_ring::SeqRing;
 use crate::seq_run::SeqRun;
 use crate::seq_set::SeqSet;
@@ -134,14 +135,10 @@ impl ReceiveBuffer {
         self.end
     }
 
-    /// The number of further packets that fit.
-    pub(crate) const fn room(&self) -> usize {
-        self.limit.saturating_sub(self.end.distance_from(self.head).unsigned_abs() as usize)
-    }
-
-    /// The largest span of numbers.
-    pub(crate) const fn limit(&self) -> usize {
-        self.limit
+    /// The numbers between which packets are stored.
+    #[inline(always)]
+    pub(crate) const fn window(&self) -> ReceiveWindow {
+        ReceiveWindow::new(self.head, self.end, self.limit)
     }
 
     /// Whether the number was passed: delivered or dropped.
@@ -157,20 +154,18 @@ impl ReceiveBuffer {
         self.missing.first_from(self.head).unwrap_or(self.end)
     }
 
-    /// Whether there is room for a packet that is not late.
-    #[inline(always)]
-    pub(crate) fn has_place_for(&self, seq: SeqNo) -> bool {
-        seq.distance_from(self.head) < i32::try_from(self.limit).unwrap_or(i32::MAX)
-    }
-
     #[inline(always)]
     pub(crate) fn insert(&mut self, seq: SeqNo, stored: Stored) -> Insert {
         if seq.is_before(self.head) {
             return Insert::Belated;
         }
-        let span = seq.distance_from(self.head).unsigned_abs() as usize + 1;
+        let mut span = seq.distance_from(self.head).unsigned_abs() as usize + 1;
         if span > self.limit {
-            return Insert::NoRoom;
+            self.pass_gone();
+            span = seq.distance_from(self.head).unsigned_abs() as usize + 1;
+            if span > self.limit {
+                return Insert::NoRoom;
+            }
         }
         if seq.is_before(self.end) {
             if !self.missing.remove(seq) {
@@ -196,7 +191,7 @@ impl ReceiveBuffer {
     /// more count as dropped; returns their number.
     pub(crate) fn jump(&mut self, seq: SeqNo, beyond: u32) -> u32 {
         let skipped = u32::try_from(self.missing.len()).unwrap_or(u32::MAX);
-        self.give_up_before(self.end);
+        self.give_up_missing(self.head, self.end.minus(1));
         self.pass_gone();
         self.given_up = self.given_up.saturating_add(beyond);
         self.head = seq;
@@ -212,23 +207,25 @@ impl ReceiveBuffer {
         stored
     }
 
-    /// Drops all missing packets before `seq`; returns their number.
-    pub(crate) fn give_up_before(&mut self, seq: SeqNo) -> u32 {
-        self.give_up(self.head, seq.minus(1))
-    }
-
-    /// Drops the missing packets that are so far back that there is no room for `seq` beside them,
-    /// and moves past them; returns their number.
-    pub(crate) fn give_way(&mut self, seq: SeqNo) -> u32 {
-        let back = u32::try_from(self.limit).unwrap_or(u32::MAX).saturating_sub(1);
-        let count = self.give_up_before(seq.minus(back));
-        self.pass_gone();
-        count
-    }
-
-    /// Drops the missing packets from `first` to `last`, up to the newest packet; returns their
-    /// number.
+    /// Drops the missing packets from `first` to `last`; returns their number. Numbers after the
+    /// newest packet, which the sender has announced to send no more, are dropped if there is room
+    /// and `first` leaves none out.
     pub(crate) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
+        let given_up = self.give_up_missing(first, last);
+        let follows = !first.is_after(self.end) && !last.is_before(self.end);
+        let beyond = last.next().distance_from(self.end).unsigned_abs();
+        if !follows || beyond > self.window().room() {
+            return given_up;
+        }
+        let from = self.end;
+        self.end = last.next();
+        self.reserve(self.end.distance_from(self.head).unsigned_abs() as usize);
+        self.reserve_sets();
+        self.gone.insert_run(from, beyond);
+        given_up + beyond
+    }
+
+    fn give_up_missing(&mut self, first: SeqNo, last: SeqNo) -> u32 {
         let first = if first.is_before(self.head) { self.head } else { first };
         let last = if last.is_before(self.end) { last } else { self.end.minus(1) };
         if self.missing.is_empty() || last.is_before(first) {
@@ -243,23 +240,6 @@ impl ReceiveBuffer {
             self.gone.insert_run(start, count(start, end));
         }
         self.missing.remove_run(first, count(first, last))
-    }
-
-    /// As [`give_up`](Self::give_up), also beyond the newest packet if there is room: the
-    /// sender has announced that it sends no packet up to `last`.
-    pub(crate) fn give_up_beyond(&mut self, first: SeqNo, last: SeqNo) -> u32 {
-        let given_up = self.give_up(first, last);
-        let follows = !first.is_after(self.end) && !last.is_before(self.end);
-        let beyond = last.next().distance_from(self.end).unsigned_abs();
-        if !follows || beyond as usize > self.room() {
-            return given_up;
-        }
-        let from = self.end;
-        self.end = last.next();
-        self.reserve(self.end.distance_from(self.head).unsigned_abs() as usize);
-        self.reserve_sets();
-        self.gone.insert_run(from, beyond);
-        given_up + beyond
     }
 
     /// The first packet after a missing one: when it is due, the missing one is too late.
@@ -338,9 +318,10 @@ impl ReceiveBuffer {
 
     /// Drops a stored packet; `false` if it is not stored.
     pub(crate) fn discard(&mut self, seq: SeqNo) -> bool {
-        let Some(stored) = self.ring.take(seq) else { return false };
+        let bytes = self.ring.remove(seq, |stored| stored.payload.len() as u64);
+        let Some(bytes) = bytes else { return false };
         self.packets -= 1;
-        self.bytes -= stored.payload.len() as u64;
+        self.bytes -= bytes;
         self.reserve_sets();
         self.gone.insert(seq);
         true
@@ -441,7 +422,7 @@ mod tests {
         assert_eq!(buffer.insert(isn.plus(2), stored(2)), Insert::Duplicate);
         assert_eq!(buffer.acknowledged(), isn.plus(1));
         assert_eq!(buffer.first_behind_gap().map(|(seq, _)| seq), Some(isn.plus(2)));
-        assert_eq!(buffer.give_up_before(isn.plus(2)), 1);
+        assert_eq!(buffer.give_up(isn, isn.plus(1)), 1);
         assert_eq!(buffer.insert(isn.plus(1), stored(1)), Insert::Belated);
         assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn, 0)));
         assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn.plus(2), 1)));
@@ -467,11 +448,10 @@ mod tests {
         let isn = SeqNo::new(0x7FFF_FFFE);
         let mut buffer = ReceiveBuffer::new(isn, 100);
         buffer.insert(isn, stored(0));
-        assert_eq!(buffer.give_up_beyond(isn.plus(2), isn.plus(3)), 0, "1 may still come");
-        assert_eq!(buffer.give_up(isn, isn.plus(2)), 0, "nothing came behind them");
-        assert_eq!(buffer.give_up_beyond(isn, isn.plus(2)), 2);
+        assert_eq!(buffer.give_up(isn.plus(2), isn.plus(3)), 0, "1 may still come");
+        assert_eq!(buffer.give_up(isn, isn.plus(2)), 2);
         assert_eq!((buffer.acknowledged(), buffer.end()), (isn.plus(3), isn.plus(3)));
-        assert_eq!(buffer.give_up_beyond(isn.plus(3), isn.plus(100)), 0, "beyond the capacity");
+        assert_eq!(buffer.give_up(isn.plus(3), isn.plus(100)), 0, "beyond the capacity");
         assert_eq!(buffer.insert(isn.plus(2), stored(2)), Insert::Belated);
         assert_eq!(buffer.insert(isn.plus(3), stored(3)), Insert::Newest { gap: 0 });
         assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn, 0)));
@@ -483,7 +463,7 @@ mod tests {
         let isn = SeqNo::new(10);
         let mut buffer = ReceiveBuffer::new(isn, 100);
         buffer.insert(isn.plus(1), stored(1));
-        buffer.give_up_before(isn.plus(1));
+        buffer.give_up(isn, isn);
         buffer.pop();
         assert_eq!(buffer.jump(isn.plus(5_000), 4_998), 4_998);
         assert_eq!(buffer.insert(isn.plus(5_000), stored(2)), Insert::Newest { gap: 0 });
@@ -510,7 +490,7 @@ mod tests {
                 let behind = held.range(missing..).next().map(|(&offset, ())| isn.plus(offset));
                 prop_assert_eq!(buffer.first_behind_gap().map(|(seq, _)| seq), behind);
                 if skip && let Some((seq, _)) = buffer.first_behind_gap() {
-                    buffer.give_up_before(seq);
+                    buffer.give_up(buffer.head(), seq.minus(1));
                 }
                 while let Some((seq, packet, _)) = buffer.pop() {
                     let offset = seq.distance_from(isn).unsigned_abs();

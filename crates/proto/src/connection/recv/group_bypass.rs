@@ -24,26 +24,27 @@ pub(super) struct GroupBypass {
 }
 
 impl GroupBypass {
-    /// Takes the message out of a packet that will be stored.
+    /// Takes the message out of a packet that will be stored; `None` if messages have no due times.
     pub(super) fn divert(
         &mut self,
         now: Instant,
         seq: SeqNo,
         stored: &mut Stored,
         timing: &Timing,
-    ) -> Message {
+    ) -> Option<Message> {
+        timing.tsbpd()?;
         let time = stored.time;
         self.newest = self.newest.max(time);
         stored.time = self.newest;
         let (origin, due) = timing.origin_and_due(now, time);
-        Message {
+        Some(Message {
             payload: mem::replace(&mut stored.payload, Bytes::new()),
             origin,
             due,
             seq,
             msgno: stored.place.msgno(),
             lost_before: 0,
-        }
+        })
     }
 
     /// Keeps a diverted message for the group.
@@ -80,7 +81,7 @@ mod tests {
             let time = tsbpd.peer_time(at(30), Timestamp::from_micros(millis * 1_000));
             let payload = Bytes::from_static(b"payload");
             let mut stored = Stored { payload, time, place: MessagePart::of_live(MsgNo::FIRST) };
-            let message = bypass.divert(at(30), SeqNo::new(seq), &mut stored, &timing);
+            let message = bypass.divert(at(30), SeqNo::new(seq), &mut stored, &timing).unwrap();
             assert_eq!((message.due, message.payload.len()), (at(due), 7));
             assert_eq!((timing.due(stored.time), stored.payload.len()), (Some(at(140)), 0));
             bypass.keep(message);

@@ -10,8 +10,9 @@ use punctual_wire::{DataHeader, SeqNo};
 use super::SUSPICIOUS_GAP;
 use super::announced_drops::AnnouncedDrops;
 use super::buffer::Stored;
-use super::link::LinkEstimate;
 use super::store::ReceiveStore;
+use super::timing::Timing;
+use crate::measured_path::ReceivedPath;
 
 /// The shortest silence that counts; hosts and networks cause shorter ones at any time.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
@@ -28,7 +29,8 @@ const UNTIMED: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy)]
 pub(super) struct StreamView<'a> {
     pub(super) store: &'a ReceiveStore,
-    pub(super) link: &'a LinkEstimate,
+    pub(super) timing: &'a Timing,
+    pub(super) path: &'a ReceivedPath,
     pub(super) drops: &'a AnnouncedDrops,
 }
 
@@ -38,24 +40,38 @@ impl StreamView<'_> {
     #[cold]
     pub(super) fn excludes(&self, now: Instant, header: &DataHeader, stored: &Stored) -> bool {
         let seq = header.seq;
-        if seq.distance_from(self.store.end()) >= SUSPICIOUS_GAP.cast_signed() {
+        if seq.distance_from(self.end()) >= SUSPICIOUS_GAP.cast_signed() {
             return true;
         }
-        !self.store.is_of_file()
+        !self.is_of_file()
             && !header.retransmitted
-            && self.store.shows_forgery(now, seq, stored)
+            && self.store.missing(self.timing).shows_forgery(now, seq, stored)
+    }
+
+    const fn is_of_file(&self) -> bool {
+        self.store.delivery().is_file()
+    }
+
+    /// The number after the newest packet.
+    const fn end(&self) -> SeqNo {
+        self.store.window().end()
     }
 
     /// The time that candidates must continue while the stream is silent.
     fn confirmation_time(&self, rtt: Rtt) -> Duration {
-        let latency = self.store.timing().latency().unwrap_or(UNTIMED);
-        confirmation_time(rtt.smoothed, self.link.usual_pause(), latency)
+        let latency = self.timing.latency().unwrap_or(UNTIMED);
+        confirmation_time(rtt.smoothed, self.path.usual_pause(), latency)
+    }
+
+    /// Whether the stream cannot continue at `first` by waiting for the packets before it.
+    fn is_beyond_room(&self, first: SeqNo) -> bool {
+        !self.store.delivery().keeps_all() && self.store.window().is_beyond_room(first)
     }
 
     /// Whether the sender has announced that it dropped all packets before `first`.
     fn has_announced(&self, first: SeqNo) -> bool {
-        let behind = self.drops.behind(self.store.end());
-        behind != self.store.end() && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
+        let behind = self.drops.behind(self.end());
+        behind != self.end() && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
     }
 
     /// Whether a burst of packets was lost before the candidates: their timestamps leave out as
@@ -64,30 +80,30 @@ impl StreamView<'_> {
     /// packets of the stream so far still find their places, and are due before the candidates.
     #[cold]
     fn lost_a_burst_before(&self, now: Instant, candidates: &Candidates) -> bool {
-        let (Some(pause), Some(heard)) = (self.link.mean_pause(), self.link.newest_arrival())
+        let (Some(pause), Some(heard)) = (self.path.mean_pause(), self.path.newest_arrival())
         else {
             return false;
         };
         let Some(first) = candidates.packets.first() else { return false };
-        let Some(time) = self.store.timing().sent_after(heard, first.stored.time) else {
+        let Some(time) = self.timing.sent_after(heard, first.stored.time) else {
             return false;
         };
-        let numbers = first.seq.distance_from(self.store.end()).unsigned_abs();
+        let numbers = first.seq.distance_from(self.end()).unsigned_abs();
         let has_continued = now >= candidates.began + (pause * UNUSUAL).max(LEAST_SILENCE);
         has_continued && pause.saturating_mul(numbers) <= time * 2
     }
 
     /// Whether the silence was long enough for as many packets as the numbers leave out.
     fn silence_explains(&self, candidates: &Candidates) -> bool {
-        let beyond = u64::from(candidates.first.distance_from(self.store.end()).unsigned_abs());
-        let rate = u64::from(self.link.arrival_rate());
+        let beyond = u64::from(candidates.first.distance_from(self.end()).unsigned_abs());
+        let rate = u64::from(self.path.packets_per_sec());
         let silence = u64::try_from(candidates.silence().as_millis()).unwrap_or(u64::MAX);
         rate == 0 || beyond <= (rate * FASTER).saturating_mul(silence) / 1_000
     }
 
     /// Whether the candidates are the stream.
     fn believes(&self, now: Instant, candidates: &Candidates) -> bool {
-        if self.store.is_of_file() {
+        if self.is_of_file() {
             return candidates.confirmed;
         }
         if candidates.is_behind {
@@ -145,18 +161,18 @@ impl JumpDetector {
         rtt: Rtt,
         stream: StreamView<'_>,
     ) -> u64 {
-        let limit = stream.store.limit();
+        let limit = stream.store.window().limit();
         let refused = match &mut self.candidates {
             Some(candidates) => candidates.add(packet, limit).err(),
             None => Some(packet),
         };
         let Some(packet) = refused else { return 0 };
         let discarded = self.discard();
-        let silent_since = stream.link.newest_arrival().unwrap_or(Instant::ORIGIN);
+        let silent_since = stream.path.newest_arrival().unwrap_or(Instant::ORIGIN);
         let confirmation = stream.confirmation_time(rtt);
         let mut candidates = Candidates::new(now, silent_since, confirmation, packet);
         candidates.confirmed = stream.has_announced(candidates.first);
-        candidates.is_behind = candidates.first.is_before(stream.store.end());
+        candidates.is_behind = candidates.first.is_before(stream.end());
         if candidates.is_behind {
             // Without latency that time would be zero, and any stragglers would be believed.
             candidates.confirmation = candidates.confirmation.max(LEAST_SILENCE);
@@ -175,12 +191,12 @@ impl JumpDetector {
             self.candidates.take_if(|candidates| stream.believes(now, candidates))?;
         let kind = if candidates.is_behind {
             JumpKind::Back
-        } else if !stream.store.keeps_all() && stream.store.is_beyond_room(candidates.first) {
+        } else if stream.is_beyond_room(candidates.first) {
             JumpKind::BeyondRoom
         } else {
             JumpKind::WithinRoom
         };
-        if kind == JumpKind::BeyondRoom && !stream.store.is_empty() {
+        if kind == JumpKind::BeyondRoom && stream.store.held().packets > 0 {
             candidates.wait = true;
             self.candidates = Some(candidates);
             return None;

@@ -7,11 +7,10 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
-use super::buffer::ReceiveBuffer;
+use super::missing::Missing;
 use super::nak_policy::PerPacketNakTimers;
 use super::nak_timers::NakTimers;
 use super::reorder_tolerance::ReorderTolerance;
-use super::timing::Timing;
 use crate::config::{Config, NakAlgorithm, NakTimer};
 use crate::filter::Arq;
 use crate::handshake::{NakStyle, Negotiated};
@@ -56,13 +55,6 @@ enum NakRepetition {
     Periodic { timer: NakTimer, next: Option<Instant> },
     /// A timer for each missing packet.
     PacketTimers(Box<NakTimers>),
-}
-
-/// The missing packets and their deadlines.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Missing<'a> {
-    pub(super) buffer: &'a ReceiveBuffer,
-    pub(super) timing: &'a Timing,
 }
 
 impl NakScheduler {
@@ -227,11 +219,11 @@ impl NakScheduler {
                 }
             }
             NakRepetition::Periodic { next, .. } => {
-                let is_missing = !missing.buffer.missing().is_empty();
+                let is_missing = !missing.is_empty();
                 *next = is_missing.then(|| now + period);
                 self.lists_all |= is_missing;
             }
-            NakRepetition::Never => self.lists_all |= !missing.buffer.missing().is_empty(),
+            NakRepetition::Never => self.lists_all |= !missing.is_empty(),
         }
     }
 
@@ -324,57 +316,6 @@ impl NakScheduler {
     }
 }
 
-impl Missing<'_> {
-    /// The first run of missing packets between `from` and `to`.
-    pub(super) fn first_run(self, from: SeqNo, to: SeqNo) -> Option<(SeqNo, SeqNo)> {
-        let head = self.buffer.head();
-        let from = if from.is_before(head) { head } else { from };
-        let (first, last) = self.buffer.missing().ranges_from(from).next()?;
-        let within = !first.is_after(to) && !first.is_before(from);
-        within.then(|| (first, if last.is_after(to) { to } else { last }))
-    }
-
-    /// The deadline of the packets missing up to `last`: the packet after them is due then, or at
-    /// its playout point.
-    pub(super) fn needed_by(self, last: SeqNo) -> Option<Instant> {
-        self.timing.needed_by(self.buffer.get(last.next())?.time)
-    }
-
-    /// Whether the retransmission of `last` would arrive before its deadline.
-    pub(super) fn can_be_in_time(self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
-        self.needed_by(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
-    }
-
-    /// Whether the retransmission of `last` is still of use: the receiver waits for it, or it would
-    /// arrive in time.
-    pub(super) fn is_wanted(self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
-        !self.timing.drops_too_late() || self.can_be_in_time(now, last, rtt)
-    }
-
-    /// Adds all missing packets before `stop` to `list`, as far as there is room.
-    fn list_all(self, stop: Option<SeqNo>, list: &mut LossListBuilder) {
-        for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
-            if stop.is_some_and(|stop| !first.is_before(stop)) || !list.push(first, last) {
-                break;
-            }
-        }
-    }
-
-    /// Adds the packets still missing from `first` to `last` to `list`, as far as there is room.
-    fn list(self, first: SeqNo, last: SeqNo, list: &mut LossListBuilder) {
-        let first = if first.is_before(self.buffer.head()) { self.buffer.head() } else { first };
-        for (start, end) in self.buffer.missing().ranges_from(first) {
-            if start.is_after(last) || start.is_before(first) {
-                return;
-            }
-            let end = if end.is_after(last) { last } else { end };
-            if !list.push(start, end) {
-                return;
-            }
-        }
-    }
-}
-
 /// The largest tolerance of reordered packets. If the peer does not mark retransmissions, late
 /// originals cannot be distinguished from them, and the tolerance is zero.
 const fn reorder_tolerance(config: &Config, negotiated: &Negotiated) -> u32 {
@@ -400,7 +341,8 @@ mod tests {
     use bytes::Bytes;
     use punctual_wire::{MsgNo, Timestamp};
 
-    use super::super::buffer::{MessagePart, Stored};
+    use super::super::buffer::{MessagePart, ReceiveBuffer, Stored};
+    use super::super::timing::Timing;
     use super::super::tsbpd::Tsbpd;
     use super::*;
 
@@ -448,7 +390,7 @@ mod tests {
     #[test]
     fn a_gap_is_reported_at_once_and_again_each_period() {
         let (buffer, timing) = gap_of_three();
-        let missing = Missing { buffer: &buffer, timing: &timing };
+        let missing = Missing::new(&buffer, &timing);
         let mut naks = periodic(NakTimer::Exact);
         naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
         assert!(naks.is_due());
@@ -465,7 +407,7 @@ mod tests {
     #[test]
     fn a_period_that_waits_for_packets_ends_with_one_or_10_ms_later() {
         let (buffer, timing) = gap_of_three();
-        let missing = Missing { buffer: &buffer, timing: &timing };
+        let missing = Missing::new(&buffer, &timing);
         let mut naks = periodic(NakTimer::WithPackets);
         naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
         assert!(!naks.is_triggered(MS(125)) && naks.is_triggered(MS(126)));
@@ -475,20 +417,10 @@ mod tests {
     #[test]
     fn without_repetition_a_loss_is_reported_once() {
         let (buffer, timing) = gap_of_three();
-        let missing = Missing { buffer: &buffer, timing: &timing };
+        let missing = Missing::new(&buffer, &timing);
         let mut naks = scheduler(NakRepetition::Never);
         naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
         assert_eq!(ranges(naks.take(MS(100), 99, missing, RTT)), [(seq(1), seq(3))]);
         assert_eq!((naks.next(MS(100), RTT), naks.is_due()), (None, false));
-    }
-
-    #[test]
-    fn missing_packets_are_given_up_when_the_one_behind_is_due() {
-        let (buffer, timing) = gap_of_three();
-        let missing = Missing { buffer: &buffer, timing: &timing };
-        assert_eq!(missing.needed_by(seq(3)), Some(MS(220)));
-        assert!(missing.can_be_in_time(MS(184), seq(3), RTT));
-        assert!(!missing.can_be_in_time(MS(185), seq(3), RTT));
-        assert_eq!(missing.first_run(seq(0), seq(2)), Some((seq(1), seq(2))));
     }
 }

@@ -9,7 +9,7 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
-use super::nak_scheduler::Missing;
+use super::missing::Missing;
 use super::reordering_estimator::ReorderingEstimator;
 use super::response_time::ResponseTime;
 use crate::policy::nak::{MissingPackets, NakPolicy, ReceiverView, SentNak};

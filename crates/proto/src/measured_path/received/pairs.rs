@@ -21,7 +21,7 @@ const OUTLIER: u64 = 8;
 /// mean over all pairs, including those with a gap of zero, is the real gap. Without those pairs,
 /// or by the median, the result would be the rate of reads.
 #[derive(Debug)]
-pub(crate) struct ProbePairs {
+pub(super) struct ProbePairs {
     /// Gaps of the pairs in nanoseconds, scaled to a full payload. Allocated for the first pair.
     gaps: Vec<u64>,
     next: usize,
@@ -30,12 +30,12 @@ pub(crate) struct ProbePairs {
 }
 
 impl ProbePairs {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { gaps: Vec::new(), next: 0, first: None }
     }
 
     /// A data packet arrived with `payload` bytes; a full one has `full`.
-    pub(crate) fn arrived(
+    pub(super) fn arrived(
         &mut self,
         now: Instant,
         seq: SeqNo,
@@ -63,7 +63,7 @@ impl ProbePairs {
 
     /// The estimated capacity in packets of full size per second; 0 if unknown. `grain` is the
     /// usual time between two reads of the network.
-    pub(crate) fn capacity(&self, grain: Option<Duration>) -> u32 {
+    pub(super) fn capacity(&self, grain: Option<Duration>) -> u32 {
         let Some(grain) = grain else { return 0 };
         let grain = u64::try_from(grain.as_nanos()).unwrap_or(LONGEST).clamp(1, LONGEST);
         if self.gaps.len() < LEAST {

@@ -27,7 +27,7 @@ const OUTLIER: u32 = 8;
 /// window's packets arrived in few batches. An instant with a far longer time per packet than the
 /// median follows a pause of the sender, and is left out.
 #[derive(Debug)]
-pub(crate) struct DeliveryRate {
+pub(super) struct DeliveryRate {
     arrivals: [Arrival; ARRIVALS],
     next: usize,
     known: usize,
@@ -37,12 +37,12 @@ pub(crate) struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { arrivals: [(Duration::ZERO, 0); ARRIVALS], next: 0, known: 0, last: None, first: 0 }
     }
 
     /// A data packet of any kind arrived.
-    pub(crate) fn arrived(&mut self, now: Instant) {
+    pub(super) fn arrived(&mut self, now: Instant) {
         if self.last == Some(now) {
             let newest = (self.next + ARRIVALS - 1) % ARRIVALS;
             match self.known {
@@ -67,7 +67,7 @@ impl DeliveryRate {
     /// A batch after a pause arrived faster than its time since the pause says. If most packets are
     /// in such batches, the sender's window limits the rate, and the link carries more: its
     /// capacity, or the rate within the batches if that is lower.
-    pub(crate) fn packets_per_sec(&self, capacity: u32) -> u32 {
+    pub(super) fn packets_per_sec(&self, capacity: u32) -> u32 {
         if self.known < LEAST {
             return self.of_first_window(capacity);
         }
@@ -100,7 +100,7 @@ impl DeliveryRate {
 
     /// The median time between two reads of the network that found packets, at most [`LOOK`];
     /// `None` if unknown.
-    pub(crate) fn grain(&self) -> Option<Duration> {
+    pub(super) fn grain(&self) -> Option<Duration> {
         let mut times: Vec<Duration> =
             self.arrivals[..self.known].iter().map(|&(time, _)| time).collect();
         times.sort_unstable();

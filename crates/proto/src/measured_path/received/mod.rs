@@ -1,8 +1,15 @@
+//! The path of a receiver, by the packets that arrive.
+
+mod delivery_rate;
+mod pairs;
+
 use std::time::Duration;
 
 use punctual_units::Instant;
-use punctual_wire::SeqNo;
+use punctual_wire::{DataHeader, SeqNo};
 
+use self::delivery_rate::DeliveryRate;
+use self::pairs::ProbePairs;
 use crate::probe_pairs::PROBE_INTERVAL;
 
 /// The number of arrivals from which the rate is computed.
@@ -10,13 +17,19 @@ const ARRIVALS: usize = 16;
 /// The number of probe pairs from which the capacity is computed.
 const PROBES: usize = 64;
 
-/// The receiver's estimates of the link: the rate of arriving packets, and the capacity by the gaps
-/// of probe pairs (draft sections 4.7 and 5.2.3).
+/// The receiver's estimates of its path: the times between arriving packets, their rate, and the
+/// capacity by the gaps of probe pairs (draft sections 4.7 and 5.2.3).
 ///
 /// Packets that the operating system hands over together have no measurable gap; such a pair is
 /// left out. The capacity is a rough estimate, above all on shared and cellular links.
+///
+/// File congestion control sets its rate by these estimates. So those of a file or of a stream of
+/// bytes take into account how often this end reads the network, and are made otherwise.
 #[derive(Debug)]
-pub(crate) struct LinkEstimate {
+pub(crate) struct ReceivedPath {
+    /// The payload of a full packet.
+    full: usize,
+    file: Option<Box<FileRates>>,
     arrivals: [Instant; ARRIVALS],
     arrived: usize,
     /// The newest original.
@@ -33,9 +46,19 @@ pub(crate) struct LinkEstimate {
     usual_pause: Duration,
 }
 
-impl LinkEstimate {
-    pub(crate) const fn new() -> Self {
+/// The rates of a file or of a stream of bytes.
+#[derive(Debug)]
+struct FileRates {
+    delivery: DeliveryRate,
+    pairs: ProbePairs,
+}
+
+impl ReceivedPath {
+    /// The path of a live stream whose full packets have `full` bytes of payload.
+    pub(crate) const fn of_live(full: usize) -> Self {
         Self {
+            full,
+            file: None,
             arrivals: [Instant::ORIGIN; ARRIVALS],
             arrived: 0,
             newest: SeqNo::new(0),
@@ -48,9 +71,29 @@ impl LinkEstimate {
         }
     }
 
+    /// The path of a file or a stream of bytes; otherwise as [`of_live`](Self::of_live).
+    pub(crate) fn of_file(full: usize) -> Self {
+        let rates = FileRates { delivery: DeliveryRate::new(), pairs: ProbePairs::new() };
+        Self { file: Some(Box::new(rates)), ..Self::of_live(full) }
+    }
+
+    /// A data packet of a file arrived, of any kind.
+    #[inline(never)]
+    pub(crate) fn file_packet_arrived(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: usize,
+    ) {
+        if let Some(file) = &mut self.file {
+            file.delivery.arrived(now);
+            file.pairs.arrived(now, header.seq, header.retransmitted, payload, self.full);
+        }
+    }
+
     /// The original `seq` arrived as the newest packet.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, now: Instant, seq: SeqNo, payload: usize, full: usize) {
+    pub(crate) fn newest_arrived(&mut self, now: Instant, seq: SeqNo, payload: usize) {
         self.arrivals[self.arrived % ARRIVALS] = now;
         self.newest = seq;
         self.arrived += 1;
@@ -59,7 +102,7 @@ impl LinkEstimate {
         }
         match PairPlace::of(seq) {
             PairPlace::First => self.probe_started = Some(now),
-            PairPlace::Second => self.end_probe(now, payload, full),
+            PairPlace::Second => self.end_probe(now, payload),
             PairPlace::None => self.probe_started = None,
         }
     }
@@ -112,8 +155,11 @@ impl LinkEstimate {
         self.probe_started = None;
     }
 
-    /// Packets per second over the last arrivals; 0 if unknown.
-    pub(crate) fn arrival_rate(&self) -> u32 {
+    /// Packets per second that arrive; 0 if unknown.
+    pub(crate) fn packets_per_sec(&self) -> u32 {
+        if let Some(file) = &self.file {
+            return file.delivery.packets_per_sec(file.capacity());
+        }
         if self.arrived < ARRIVALS {
             return 0;
         }
@@ -125,6 +171,9 @@ impl LinkEstimate {
     /// The estimated capacity in packets of full size per second; 0 if unknown. Gaps above eight
     /// times the median, or below an eighth of it, are left out.
     pub(crate) fn capacity(&self) -> u32 {
+        if let Some(file) = &self.file {
+            return file.capacity();
+        }
         let Some(&median) = self.sorted.get(self.sorted.len() / 2) else { return 0 };
         let first = self.sorted.partition_point(|&gap| gap <= median / 8);
         let end = self.sorted.partition_point(|&gap| gap < median * 8);
@@ -132,13 +181,13 @@ impl LinkEstimate {
         per_second(Duration::from_nanos(kept.iter().sum()), kept.len() as u64)
     }
 
-    fn end_probe(&mut self, now: Instant, payload: usize, full: usize) {
+    fn end_probe(&mut self, now: Instant, payload: usize) {
         let Some(started) = self.probe_started.take() else { return };
         let gap = (now - started).as_nanos();
         if gap == 0 || payload == 0 {
             return;
         }
-        let scaled = gap * full as u128 / payload as u128;
+        let scaled = gap * self.full as u128 / payload as u128;
         let scaled = u64::try_from(scaled).unwrap_or(u64::MAX).clamp(1, 60_000_000_000);
         if self.gaps.len() < PROBES {
             self.gaps.push(scaled);
@@ -153,6 +202,13 @@ impl LinkEstimate {
     /// The place of a gap among the sorted ones.
     fn place(&self, gap: u64) -> usize {
         self.sorted.partition_point(|&other| other < gap)
+    }
+}
+
+impl FileRates {
+    /// Packets of full size per second that the link seems to carry; 0 if unknown.
+    fn capacity(&self) -> u32 {
+        self.pairs.capacity(self.delivery.grain())
     }
 }
 
@@ -186,28 +242,28 @@ mod tests {
 
     #[test]
     fn rate_and_capacity_of_a_regular_stream() {
-        let mut link = LinkEstimate::new();
-        assert_eq!((link.arrival_rate(), link.capacity(), link.newest()), (0, 0, None));
+        let mut path = ReceivedPath::of_live(1_316);
+        assert_eq!((path.packets_per_sec(), path.capacity(), path.newest()), (0, 0, None));
         let mut now = Instant::from_millis(1);
         for i in 0..160 {
             // A packet each millisecond; the second of a pair follows after 100 µs.
             now += Duration::from_micros(if i % 16 == 1 { 100 } else { 1_000 });
-            link.arrived(now, SeqNo::new(i), 1_316, 1_316);
+            path.newest_arrived(now, SeqNo::new(i), 1_316);
         }
-        assert_eq!(link.newest(), Some((SeqNo::new(159), now)));
-        assert!((1_000..=1_070).contains(&link.arrival_rate()), "{}", link.arrival_rate());
-        assert_eq!(link.capacity(), 10_000);
+        assert_eq!(path.newest(), Some((SeqNo::new(159), now)));
+        assert!((1_000..=1_070).contains(&path.packets_per_sec()), "{}", path.packets_per_sec());
+        assert_eq!(path.capacity(), 10_000);
     }
 
     #[test]
     fn a_disturbed_or_simultaneous_pair_does_not_count() {
-        let mut link = LinkEstimate::new();
+        let mut path = ReceivedPath::of_live(1_316);
         let now = Instant::from_millis(1);
-        link.arrived(now, SeqNo::new(16), 1_316, 1_316);
-        link.arrived(now, SeqNo::new(17), 1_316, 1_316);
-        link.arrived(now, SeqNo::new(32), 1_316, 1_316);
-        link.disturbed();
-        link.arrived(now + Duration::from_micros(9), SeqNo::new(33), 1_316, 1_316);
-        assert_eq!(link.capacity(), 0);
+        path.newest_arrived(now, SeqNo::new(16), 1_316);
+        path.newest_arrived(now, SeqNo::new(17), 1_316);
+        path.newest_arrived(now, SeqNo::new(32), 1_316);
+        path.disturbed();
+        path.newest_arrived(now + Duration::from_micros(9), SeqNo::new(33), 1_316);
+        assert_eq!(path.capacity(), 0);
     }
 }
