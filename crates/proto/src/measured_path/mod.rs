@@ -18,7 +18,7 @@ use punctual_wire::{Ack, AckArrivals, AckRates, NewestArrival, SeqNo};
 use self::inferred_arrivals::InferredArrivals;
 pub(crate) use self::least_round_trip::LeastRoundTrip;
 pub(crate) use self::received::ReceivedPath;
-pub(crate) use self::round_trips::{PRESENT, RoundTrips};
+pub(crate) use self::round_trips::{LatestRoundTrips, RoundTrips};
 use self::sent_times::SentTimes;
 pub(crate) use self::unloaded::Packets;
 use crate::statistics::Statistics;

@@ -1,17 +1,15 @@
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use punctual_units::Instant;
 
 use super::longer_path::LongerPath;
-use crate::measured_path::PRESENT;
+use crate::measured_path::LatestRoundTrips;
 
 /// The queueing delay of the path: the least of the latest round trips, less the least round trip
 /// of all (RFC 6817 section 4.2: the current delay and the base delay).
 #[derive(Debug, Default)]
 pub(super) struct QueueDelay {
-    /// The latest round trips.
-    latest: VecDeque<(Instant, Duration)>,
+    latest: LatestRoundTrips,
     current: Duration,
     base: Duration,
     /// The base at the last [`take_fall`](Self::take_fall).
@@ -27,27 +25,20 @@ const LEAST_BASE: Duration = Duration::from_millis(1);
 const PER_EXCESS: u32 = 3;
 /// The noise is the mean over about this number of round trips.
 const NOISE_MEMORY: u32 = 16;
-/// The most round trips that are remembered.
-const SAMPLES: usize = 64;
 
 impl QueueDelay {
     /// A round trip was reported; `base` is the least of all. A longer path is noticed if the round
     /// trip is longer by more than `long`.
     pub(super) fn sample(&mut self, now: Instant, rtt: Duration, base: Duration, long: Duration) {
-        while self.latest.front().is_some_and(|&(at, _)| at + PRESENT < now)
-            || self.latest.len() == SAMPLES
-        {
-            self.latest.pop_front();
-        }
-        self.latest.push_back((now, rtt));
-        self.current = self.latest.iter().map(|&(_, rtt)| rtt).min().unwrap_or(rtt);
+        self.latest.sample(now, rtt);
+        self.current = self.latest.present().unwrap_or(rtt);
         self.follow_noise();
         self.base = self.longer_path.follow(now, self.current, base, long);
     }
 
     /// Follows the noise by the last three round trips.
     fn follow_noise(&mut self) {
-        let mut latest = self.latest.iter().rev().map(|&(_, rtt)| rtt);
+        let mut latest = self.latest.newest_first();
         if let (Some(after), Some(rtt), Some(before)) =
             (latest.next(), latest.next(), latest.next())
         {
@@ -95,12 +86,12 @@ impl QueueDelay {
     /// Whether the newest round trip was reported more than a round trip ago, so that it says
     /// nothing about the packets that are in the network now.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
-        self.latest.back().is_none_or(|&(at, _)| now > at + self.current)
+        self.latest.newest().is_none_or(|(at, _)| now > at + self.current)
     }
 
     /// Whether a round trip was reported yet.
     pub(super) fn is_known(&self) -> bool {
-        !self.latest.is_empty()
+        self.latest.newest().is_some()
     }
 }
 
