@@ -10,7 +10,7 @@ use punctual_proto::{
     Config, ConnectionId, Endpoint, EndpointConfig, Event, IncomingId, RejectReason, SendOptions,
     SeqNo, SocketId, Transmission,
 };
-use punctual_testbed::settle;
+use punctual_testbed::{datagrams, run_due, settle, transmit};
 use punctual_units::Instant;
 
 use crate::config::{WINDOW, drawn, drawn_file};
@@ -187,14 +187,9 @@ impl World {
             words.iter().chain(&[0; 4]).flat_map(|word| word.to_be_bytes()).collect()
         };
         self.arrive(remote, datagram(&words));
-        let mut answer = Vec::new();
-        while let Some(transmit) = self.endpoint.poll_transmit(self.now, 1, &mut answer) {
-            if transmit.path == remote {
-                break;
-            }
-            answer.clear();
-        }
-        let Some(cookie) = answer.get(44..48) else { return };
+        let answers = datagrams(&mut self.endpoint, self.now);
+        let answer = answers.iter().find(|(path, _)| *path == remote);
+        let Some(cookie) = answer.and_then(|it| it.1.get(44..48)) else { return };
         words[11] = u32::from_be_bytes([cookie[0], cookie[1], cookie[2], cookie[3]]);
         (words[4], words[5], words[9]) = (5, 5, 0xFFFF_FFFF);
         let change = usize::from(input.byte());
@@ -253,20 +248,15 @@ impl World {
 
     /// Runs timers, sends and takes events until nothing is left to do now.
     fn settle(&mut self) {
-        let mut buffer = Vec::new();
         let mut sent = 0;
         // A pause lets each connection fall silent once and send again all it has.
         let most = self.owed + CONNECTIONS * (2 * WINDOW + 64);
         settle(|| {
-            if self.endpoint.poll_timeout().is_due(self.now) {
-                self.endpoint.handle_timeout(self.now);
-            }
-            while let Some(transmit) = self.endpoint.poll_transmit(self.now, 8, &mut buffer) {
-                assert!(transmit.segment_size <= LONGEST, "a datagram too long");
-                assert!(transmit.size <= buffer.len());
-                sent += transmit.size.div_ceil(transmit.segment_size);
-                buffer.clear();
-            }
+            run_due(&mut self.endpoint, self.now);
+            transmit(&mut self.endpoint, self.now, |_, datagram| {
+                assert!(datagram.len() <= LONGEST, "a datagram too long");
+                sent += 1;
+            });
             while let Some(event) = self.endpoint.poll_event() {
                 match event {
                     Event::Incoming(incoming) => self.incoming.push(incoming.id),
@@ -291,10 +281,9 @@ impl World {
 
 /// Carries what `from` has to send over to `to`.
 fn carry(from: &mut Endpoint, to: &mut Endpoint, address: SocketAddr) {
-    let mut buffer = Vec::new();
-    while from.poll_transmit(START, 1, &mut buffer).is_some() {
-        to.handle_datagram(START, address, Bytes::from(std::mem::take(&mut buffer)));
-    }
+    transmit(from, START, |_, datagram| {
+        to.handle_datagram(START, address, Bytes::copy_from_slice(datagram));
+    });
 }
 
 /// The sequence number that both directions of the connection start at: fixed by the caller's seed.

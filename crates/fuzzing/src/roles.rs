@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{Attempt, Endpoint, EndpointConfig, Event};
-use punctual_testbed::settle;
+use punctual_testbed::{datagrams, run_due, settle};
 use punctual_units::Instant;
 
 use crate::config::drawn;
@@ -137,9 +137,7 @@ impl Dialogue {
 fn turn(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut sent = Vec::new();
     settle(|| {
-        if endpoint.poll_timeout().is_due(now) {
-            endpoint.handle_timeout(now);
-        }
+        run_due(endpoint, now);
         while let Some(event) = endpoint.poll_event() {
             match event {
                 Event::Incoming(incoming) => drop(endpoint.accept(now, incoming.id, None)),
@@ -155,11 +153,9 @@ fn turn(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
                 _ => {}
             }
         }
-        let mut buffer = Vec::new();
-        while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
-            assert!(transmit.size <= 1_472, "a datagram too long");
-            let to = transmit.path.address().expect("the fuzzer calls addresses");
-            sent.push((to, std::mem::take(&mut buffer)));
+        for (path, datagram) in datagrams(endpoint, now) {
+            assert!(datagram.len() <= 1_472, "a datagram too long");
+            sent.push((path.address().expect("the fuzzer calls addresses"), datagram));
         }
         endpoint.poll_timeout().is_due(now)
     });

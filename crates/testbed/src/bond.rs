@@ -17,7 +17,7 @@ use crate::group_end::GroupEnd;
 use crate::node::{EPOCH, endpoint_config, number_of, numbered};
 use crate::pair::Side;
 use crate::record::Record;
-use crate::steps::{Steps, settle};
+use crate::steps::{Steps, datagrams, run_due, settle};
 
 /// One end of a group, and what its application did and saw.
 pub struct End {
@@ -378,9 +378,7 @@ impl TestBond {
         let end = self.end(side);
         let mut busy = false;
         for index in 0..end.links.endpoints.len() {
-            if end.links.endpoints[index].poll_timeout().is_due(now) {
-                end.links.endpoints[index].handle_timeout(now);
-            }
+            run_due(&mut end.links.endpoints[index], now);
             while let Some(event) = end.links.endpoints[index].poll_event() {
                 busy = true;
                 if let Event::Incoming(incoming) = event {
@@ -411,29 +409,23 @@ impl TestBond {
         let now = self.now;
         let mut busy = false;
         for index in 0..self.end(side).links.endpoints.len() {
-            let mut buffer = Vec::new();
-            while let Some(transmit) =
-                self.end(side).links.endpoints[index].poll_transmit(now, 1, &mut buffer)
-            {
+            for (to, datagram) in datagrams(&mut self.end(side).links.endpoints[index], now) {
                 busy = true;
                 let path = match side {
                     Side::Caller => index,
                     Side::Listener => {
                         let mut seen = self.addresses.iter();
-                        let Some(path) = seen.position(|&it| transmit.path == it) else {
-                            // Nobody is there any more.
-                            buffer.clear();
-                            continue;
-                        };
+                        // Nobody is at another address any more.
+                        let Some(path) = seen.position(|&it| to == it) else { continue };
                         path
                     }
                 };
-                self.records[path].push(now, side, &buffer);
+                self.records[path].push(now, side, &datagram);
                 let link = match side {
                     Side::Caller => &mut self.there[path],
                     Side::Listener => &mut self.back[path],
                 };
-                link.send(now, std::mem::take(&mut buffer));
+                link.send(now, datagram);
             }
         }
         busy

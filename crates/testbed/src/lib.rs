@@ -30,4 +30,4 @@ pub use self::pair::{Pair, Side};
 pub use self::random::Random;
 pub use self::record::Record;
 pub use self::shown::ShownOnPanic;
-pub use self::steps::{Steps, settle};
+pub use self::steps::{Steps, datagrams, run_due, settle, transmit};

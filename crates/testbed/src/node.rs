@@ -8,9 +8,11 @@ use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig};
 use punctual_proto::{
     CloseReason, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, Incoming,
-    IncomingId, Message, RejectReason,
+    IncomingId, Message, PathId, RejectReason,
 };
 use punctual_units::Instant;
+
+use crate::steps::{datagrams, run_due};
 
 /// Where every clock starts: not at the origin, so that times before the start exist.
 pub const EPOCH: Instant = Instant::from_millis(10_000_000);
@@ -130,10 +132,7 @@ impl Node {
     pub fn drain(&mut self, world: Instant, accepts: bool) -> bool {
         let now = self.local(world);
         let mut busy = false;
-        if self.endpoint.poll_timeout().is_due(now) {
-            self.endpoint.handle_timeout(now);
-            self.wakeups += 1;
-        }
+        self.wakeups += u64::from(run_due(&mut self.endpoint, now));
         while let Some(event) = self.endpoint.poll_event() {
             busy = true;
             match event {
@@ -172,16 +171,9 @@ impl Node {
     /// The datagrams that are to be sent now, and where to.
     pub fn transmit(&mut self, world: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
         let now = self.local(world);
-        let mut sent = Vec::new();
-        let mut buffer = Vec::new();
-        while let Some(transmit) = self.endpoint.poll_transmit(now, 16, &mut buffer) {
-            assert_eq!(transmit.size, buffer.len());
-            let remote = transmit.path.address().expect("nodes call addresses");
-            let datagrams = buffer.chunks(transmit.segment_size);
-            sent.extend(datagrams.map(|datagram| (remote, datagram.to_vec())));
-            buffer.clear();
-        }
-        sent
+        let datagrams = datagrams(&mut self.endpoint, now).into_iter();
+        let remote = |path: PathId| path.address().expect("nodes call addresses");
+        datagrams.map(|(path, datagram)| (remote(path), datagram)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
-//! Steps in virtual time: what happens at an instant until nothing is left to do, and the way to
-//! the next instant.
+//! Steps in virtual time: what an endpoint does at an instant, until nothing is left to do, and the
+//! way to the next instant.
 
+use punctual_proto::{Endpoint, PathId};
 use punctual_units::Instant;
 
 /// The way from event to event.
@@ -29,6 +30,32 @@ impl Steps {
     }
 }
 
+/// Runs the timers of an endpoint that are due. Returns whether there were any.
+pub fn run_due(endpoint: &mut Endpoint, now: Instant) -> bool {
+    let is_due = endpoint.poll_timeout().is_due(now);
+    if is_due {
+        endpoint.handle_timeout(now);
+    }
+    is_due
+}
+
+/// Hands each datagram that an endpoint has to send now to `take`, with the path that it takes.
+pub fn transmit(endpoint: &mut Endpoint, now: Instant, mut take: impl FnMut(PathId, &[u8])) {
+    let mut buffer = Vec::new();
+    while let Some(batch) = endpoint.poll_transmit(now, SEGMENTS, &mut buffer) {
+        assert_eq!(batch.size, buffer.len());
+        buffer.chunks(batch.segment_size).for_each(|datagram| take(batch.path, datagram));
+        buffer.clear();
+    }
+}
+
+/// The datagrams that an endpoint has to send now, each with the path that it takes.
+pub fn datagrams(endpoint: &mut Endpoint, now: Instant) -> Vec<(PathId, Vec<u8>)> {
+    let mut sent = Vec::new();
+    transmit(endpoint, now, |path, datagram| sent.push((path, datagram.to_vec())));
+    sent
+}
+
 /// Repeats `turn` until it returns `false`, because there was nothing to do.
 ///
 /// # Panics
@@ -40,6 +67,8 @@ pub fn settle(mut turn: impl FnMut() -> bool) {
     assert!(settled, "it does not come to rest");
 }
 
+/// Datagrams of one call of `poll_transmit`.
+const SEGMENTS: usize = 16;
 const MOST_IDLE: u32 = 1_000;
 const MOST_TURNS: u32 = 10_000;
 

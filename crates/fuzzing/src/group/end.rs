@@ -6,7 +6,7 @@ use punctual_proto::{
     Config, Connection, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupKind, LinkState,
     SendOptions, SocketId,
 };
-use punctual_testbed::{GroupEnd, settle};
+use punctual_testbed::{GroupEnd, datagrams, run_due, settle};
 use punctual_units::Instant;
 
 use crate::input::START;
@@ -108,9 +108,7 @@ impl End {
         let mut sent = 0;
         settle(|| {
             for index in 0..self.links.endpoints.len() {
-                if self.links.endpoints[index].poll_timeout().is_due(now) {
-                    self.links.endpoints[index].handle_timeout(now);
-                }
+                run_due(&mut self.links.endpoints[index], now);
                 while let Some(event) = self.links.endpoints[index].poll_event() {
                     self.take(now, index, &event);
                 }
@@ -119,13 +117,12 @@ impl End {
             if self.group().poll_timeout().is_some_and(|at| at <= now) {
                 self.links.update(now);
             }
-            let mut buffer = Vec::new();
             for (index, endpoint) in self.links.endpoints.iter_mut().enumerate() {
-                while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
-                    assert!(transmit.size <= 1_472, "a datagram too long");
+                for (to, datagram) in datagrams(endpoint, now) {
+                    assert!(datagram.len() <= 1_472, "a datagram too long");
                     sent += 1;
-                    let seen = (0..8).find(|&seen| transmit.path == address(seen));
-                    path(seen.unwrap_or(index), std::mem::take(&mut buffer));
+                    let seen = (0..8).find(|&seen| to == address(seen));
+                    path(seen.unwrap_or(index), datagram);
                 }
             }
             self.next(now).is_some_and(|at| at <= now)

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_proto::{ConnectionId, Endpoint, EndpointConfig, Event};
-use punctual_testbed::settle;
+use punctual_testbed::{datagrams, run_due, settle};
 use punctual_units::Instant;
 
 use crate::config::WINDOW;
@@ -87,19 +87,16 @@ impl End {
 
     /// Runs timers, reads, and puts outgoing datagrams on the way, until nothing is left to do.
     pub(super) fn settle(&mut self, now: Instant, under_way: &mut VecDeque<FuzzedDatagram>) {
-        let (mut buffer, mut sent) = (Vec::new(), 0);
+        let mut sent = 0;
         settle(|| {
-            if self.endpoint.poll_timeout().is_due(now) {
-                self.endpoint.handle_timeout(now);
-            }
+            run_due(&mut self.endpoint, now);
             while let Some(event) = self.endpoint.poll_event() {
                 self.take(now, &event);
             }
-            while let Some(transmit) = self.endpoint.poll_transmit(now, 1, &mut buffer) {
-                assert!(transmit.size <= 1_472, "a datagram too long");
+            for (path, bytes) in datagrams(&mut self.endpoint, now) {
+                assert!(bytes.len() <= 1_472, "a datagram too long");
                 sent += 1;
-                let bytes = std::mem::take(&mut buffer);
-                let to = transmit.path.address().expect("the fuzzer calls addresses");
+                let to = path.address().expect("the fuzzer calls addresses");
                 under_way.push_back(FuzzedDatagram { from: self.address, to, bytes });
                 if under_way.len() > MOST_UNDER_WAY {
                     under_way.pop_front();

@@ -9,6 +9,7 @@ use punctual_probe::{Measurement, Probe, ProbeConfig, ProbePeer, Reporter};
 use punctual_proto::{
     Config, ConnectionId, Endpoint, EndpointConfig, Event, RetransmitAlgorithm, SendOptions,
 };
+use punctual_testbed::{run_due, transmit};
 use punctual_units::Instant;
 
 /// Where the clocks start.
@@ -23,7 +24,6 @@ struct End {
     connection: Option<ConnectionId>,
     connected: bool,
     outgoing: Link<Datagram>,
-    buffer: Vec<u8>,
 }
 
 #[derive(Clone)]
@@ -49,7 +49,6 @@ impl End {
             connection: None,
             connected: false,
             outgoing,
-            buffer: Vec::new(),
         }
     }
 
@@ -60,9 +59,7 @@ impl End {
 
     /// Runs timers, takes events and messages, and puts outgoing datagrams on the link.
     fn turn(&mut self, now: Instant, mut message: impl FnMut(&[u8])) {
-        if self.endpoint.poll_timeout().is_due(now) {
-            self.endpoint.handle_timeout(now);
-        }
+        run_due(&mut self.endpoint, now);
         loop {
             let mut quiet = true;
             while let Some(event) = self.endpoint.poll_event() {
@@ -83,13 +80,10 @@ impl End {
                     message(&received.payload);
                 }
             }
-            while let Some(transmit) = self.endpoint.poll_transmit(now, 16, &mut self.buffer) {
+            transmit(&mut self.endpoint, now, |_, datagram| {
                 quiet = false;
-                for datagram in self.buffer.chunks(transmit.segment_size) {
-                    self.outgoing.send(now, Datagram(datagram.to_vec()));
-                }
-                self.buffer.clear();
-            }
+                self.outgoing.send(now, Datagram(datagram.to_vec()));
+            });
             if quiet {
                 return;
             }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions, SeqNo,
+    Config, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, PathId, SendOptions,
+    SeqNo,
 };
+use punctual_testbed::{datagrams, run_due, transmit};
 use punctual_units::Instant;
 use punctual_wire::{
     Control, ControlPacket, DataHeader, KeyFlag, MsgNo, Packet, Position, SocketId, Timestamp,
@@ -27,7 +29,6 @@ pub struct Bed {
     pub interval: Duration,
     now: Instant,
     start: Instant,
-    buffer: Vec<u8>,
 }
 
 impl Bed {
@@ -45,7 +46,7 @@ impl Bed {
         while id.is_none() || !is_connected(&peer) {
             now += Duration::from_millis(1);
             peer.handle_timeout(now);
-            for datagram in taken_from(&mut peer, now) {
+            for (_, datagram) in datagrams(&mut peer, now) {
                 conclusion.clone_from(&datagram);
                 victim.handle_datagram(now, here(), datagram.into());
             }
@@ -54,7 +55,7 @@ impl Bed {
                     id = Some(victim.accept(now, incoming.id, None).expect("room"));
                 }
             }
-            for datagram in taken_from(&mut victim, now) {
+            for (_, datagram) in datagrams(&mut victim, now) {
                 peer.handle_datagram(now, there(), datagram.into());
             }
         }
@@ -69,7 +70,6 @@ impl Bed {
             interval: Duration::from_micros(200),
             now,
             start: now,
-            buffer: Vec::new(),
         };
         bed.learn_numbers(&mut peer, call);
         bed.send(sent);
@@ -86,19 +86,19 @@ impl Bed {
         connection.send(message.clone(), SendOptions::default()).expect("room");
         drop(connection);
         self.connection().send(message, SendOptions::default()).expect("room");
-        let number = |datagrams: &[Vec<u8>]| {
-            let data = datagrams.iter().find_map(|datagram| match Packet::parse(datagram) {
+        let number = |datagrams: &[(PathId, Vec<u8>)]| {
+            let data = datagrams.iter().find_map(|(_, datagram)| match Packet::parse(datagram) {
                 Ok(Packet::Data(data)) => Some(data.header.seq),
                 _ => None,
             });
             data.expect("a data packet").next()
         };
-        let datagrams = taken_from(peer, self.now);
-        self.next = number(&datagrams);
-        for datagram in datagrams {
+        let sent = datagrams(peer, self.now);
+        self.next = number(&sent);
+        for (_, datagram) in sent {
             self.victim.handle_datagram(self.now, here(), datagram.into());
         }
-        self.theirs = number(&taken_from(&mut self.victim, self.now));
+        self.theirs = number(&datagrams(&mut self.victim, self.now));
     }
 
     /// Makes the victim send this number of packets, which the peer does not acknowledge.
@@ -121,9 +121,7 @@ impl Bed {
             let message = Bytes::from_static(&[7; 16]);
             let options = if number < messages { options } else { SendOptions::default() };
             self.connection().send(message, options).expect("room");
-            if self.victim.poll_timeout().is_due(self.now) {
-                self.victim.handle_timeout(self.now);
-            }
+            run_due(&mut self.victim, self.now);
             self.drain();
             if number.is_multiple_of(10_000) {
                 // The peer is not silent.
@@ -137,9 +135,7 @@ impl Bed {
     pub fn take(&mut self, datagram: Bytes) {
         self.now += self.interval;
         self.victim.handle_datagram(self.now, here(), datagram);
-        if self.victim.poll_timeout().is_due(self.now) {
-            self.victim.handle_timeout(self.now);
-        }
+        run_due(&mut self.victim, self.now);
         self.drain();
         while self.victim.poll_event().is_some() {}
         let mut connection = self.connection();
@@ -151,10 +147,7 @@ impl Bed {
     }
 
     fn drain(&mut self) {
-        self.buffer.clear();
-        while self.victim.poll_transmit(self.now, 44, &mut self.buffer).is_some() {
-            self.buffer.clear();
-        }
+        transmit(&mut self.victim, self.now, |_, _| {});
     }
 
     /// The timestamp of a packet that arrives after `packets` others.
@@ -182,15 +175,6 @@ impl Bed {
         ControlPacket { timestamp: self.stamp(packets), dest: self.dest, control }
             .emit(&mut datagram);
         datagram.into()
-    }
-}
-
-fn taken_from(endpoint: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
-    let mut datagrams = Vec::new();
-    loop {
-        let mut buffer = Vec::new();
-        let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) else { return datagrams };
-        datagrams.extend(buffer.chunks(transmit.segment_size).map(<[u8]>::to_vec));
     }
 }
 

@@ -9,6 +9,7 @@ use punctual_proto::{
     CloseReason, Config, ConnectionGuard, ConnectionId, Endpoint, EndpointConfig, Event, PathId,
     PathProperties, RecvError, SendError, SendOptions, Transmission,
 };
+use punctual_testbed::{datagrams, run_due};
 use punctual_units::Instant;
 
 use crate::MS;
@@ -130,9 +131,7 @@ impl Carriage {
     /// Runs the timers of an end, takes its events and messages, and transports its datagrams.
     fn serve(&mut self, index: usize) {
         let (now, end) = (self.now, &mut self.ends[index]);
-        if end.poll_timeout().is_due(now) {
-            end.handle_timeout(now);
-        }
+        run_due(end, now);
         while let Some(event) = end.poll_event() {
             match event {
                 Event::Incoming(incoming) => {
@@ -148,14 +147,10 @@ impl Carriage {
         {
             self.received[index].push(message.payload);
         }
-        let mut buffer = Vec::new();
-        while let Some(transmit) = end.poll_transmit(now, 4, &mut buffer) {
-            assert_eq!(transmit.path, PATHS[index]);
-            for datagram in buffer.chunks(transmit.segment_size) {
-                assert!(datagram.len() <= self.largest, "{} bytes", datagram.len());
-                self.queue.push_back((now + TRANSIT, 1 - index, datagram.to_vec()));
-            }
-            buffer.clear();
+        for (path, datagram) in datagrams(end, now) {
+            assert_eq!(path, PATHS[index]);
+            assert!(datagram.len() <= self.largest, "{} bytes", datagram.len());
+            self.queue.push_back((now + TRANSIT, 1 - index, datagram));
         }
         while let Some((path, datagram)) = end.poll_oversized() {
             assert_eq!(path, PATHS[index]);

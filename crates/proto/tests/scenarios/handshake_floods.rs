@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_proto::{Config, Endpoint, Event};
+use punctual_testbed::datagrams;
 use punctual_units::Instant;
 
 use crate::node::endpoint_config;
@@ -28,12 +29,12 @@ impl Requests {
         for milli in 0.. {
             let now = START + MS(milli);
             calling.handle_timeout(now);
-            for (_, request) in sent(&mut calling, now) {
+            for (_, request) in datagrams(&mut calling, now) {
                 listener.handle_datagram(now, from(9, 9), request.clone().into());
                 requests.push(request);
             }
             let Ok([induction, conclusion]) = <[_; 2]>::try_from(requests.clone()) else {
-                for (_, answer) in sent(&mut listener, now) {
+                for (_, answer) in datagrams(&mut listener, now) {
                     calling.handle_datagram(now, from(1, 1), answer.into());
                 }
                 continue;
@@ -47,7 +48,7 @@ impl Requests {
     /// `caller`.
     fn call(&self, now: Instant, listener: &mut Endpoint, remote: SocketAddr, caller: u32) {
         listener.handle_datagram(now, remote, self.induction.clone().into());
-        let answer = sent(listener, now).pop().expect("an induction is answered").1;
+        let answer = datagrams(listener, now).pop().expect("an induction is answered").1;
         let mut conclusion = self.conclusion.clone();
         conclusion[40..44].copy_from_slice(&caller.to_be_bytes());
         conclusion[44..48].copy_from_slice(&answer[44..48]);
@@ -83,15 +84,6 @@ fn listener(config: Config) -> Endpoint {
 
 fn from(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, host], port))
-}
-
-fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
-    let (mut sent, mut buffer) = (Vec::new(), Vec::new());
-    while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
-        let to = transmit.path.address().expect("callers have addresses");
-        sent.push((to, std::mem::take(&mut buffer)));
-    }
-    sent
 }
 
 /// The work that was caused by a flood of callers with passphrases, each with its own salt.
@@ -132,7 +124,7 @@ fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
                 listener.reject(incoming.id, punctual_proto::RejectReason::PEER);
             }
         }
-        sent(&mut listener, now);
+        datagrams(&mut listener, now);
     }
     (caused, waited)
 }
@@ -163,7 +155,7 @@ fn a_listener_accepts_a_limited_number_of_new_callers_per_second() {
                 SocketAddr::from((chance.next_u32().to_be_bytes(), chance.next_u32() as u16));
             requests.call(now, &mut listener, remote, chance.next_u32() >> 2);
         }
-        sent(&mut listener, now);
+        datagrams(&mut listener, now);
         while let Some(event) = listener.poll_event() {
             if let Event::Incoming(incoming) = event {
                 reported += 1;
@@ -182,7 +174,7 @@ fn a_key_derived_in_advance_is_used_for_the_caller() {
     let mut connected = false;
     for milli in 0..50 {
         let now = START + MS(milli);
-        for (_, datagram) in sent(&mut caller, now) {
+        for (_, datagram) in datagrams(&mut caller, now) {
             listener.handle_datagram(now, from(2, 2), Bytes::from(datagram));
         }
         if let Some(job) = listener.poll_key_derivation(now) {
@@ -197,7 +189,7 @@ fn a_key_derived_in_advance_is_used_for_the_caller() {
                 listener.accept(now, incoming.id, None).expect("it fits");
             }
         }
-        for (_, datagram) in sent(&mut listener, now) {
+        for (_, datagram) in datagrams(&mut listener, now) {
             caller.handle_datagram(now, from(1, 1), Bytes::from(datagram));
         }
         caller.handle_timeout(now);

@@ -12,6 +12,7 @@ use punctual_proto::{
     Acceptance, Attempt, ConnectionId, Endpoint, Event, Group, GroupDriver, GroupKind, Incoming,
     LinkId, LinkState, LocalEndpoints,
 };
+use punctual_testbed::datagrams;
 use punctual_units::Instant;
 use punctual_wire::{ControlPacket, HandshakeRequest, Packet};
 
@@ -100,12 +101,7 @@ impl Player {
     }
 
     fn answers(&mut self, at: Instant, path: usize) -> Vec<Vec<u8>> {
-        let mut answers = Vec::new();
-        let mut buffer = Vec::new();
-        while self.endpoint(path).poll_transmit(at, 1, &mut buffer).is_some() {
-            answers.push(std::mem::take(&mut buffer));
-        }
-        answers
+        datagrams(self.endpoint(path), at).into_iter().map(|(_, answer)| answer).collect()
     }
 
     /// Runs the timers that are due at `now`, and takes the received messages.

@@ -11,6 +11,7 @@ use punctual_proto::{
     RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SenderView,
     Statistics,
 };
+use punctual_testbed::{run_due, transmit};
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{Control, Extension, HsFlags};
 
@@ -306,10 +307,8 @@ fn retransmitted_after_sleep(config: &Config) -> u64 {
     let late = pair.caller.local(pair.now) + SECS(4);
     let endpoint = &mut pair.caller.endpoint;
     for _ in 0..100 {
-        if endpoint.poll_timeout().is_due(late) {
-            endpoint.handle_timeout(late);
-        }
-        while endpoint.poll_transmit(late, 1, &mut Vec::new()).is_some() {}
+        run_due(endpoint, late);
+        transmit(endpoint, late, |_, _| {});
     }
     let id = pair.caller.connection.expect("a connection");
     let statistics = endpoint.connections().get(id).expect("a connection").statistics(late);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use punctual_proto::{
     Config, Connection, ConnectionId, Endpoint, Event, Message, SendOptions, SeqNo, SocketId,
 };
+use punctual_testbed::datagrams;
 use punctual_units::Instant;
 use punctual_wire::{Ack, Control, LossListBuilder, Timestamp};
 
@@ -167,10 +168,11 @@ impl Hall {
         }
         // Nobody reads what viewers send.
         let (now, way, sent_to) = (self.now, &mut self.on_the_way, &mut self.sent_to);
-        take(&mut self.listener, now, |to, datagram| {
+        for (path, datagram) in datagrams(&mut self.listener, now) {
+            let to = path.address().expect("UDP has addresses");
             *sent_to.entry(to).or_default() += 1;
             way.push_back((now + WAY, to, true, datagram));
-        });
+        }
         self.most_connections = self.most_connections.max(self.listener.connections().count());
         self.step_viewers();
     }
@@ -191,12 +193,12 @@ impl Hall {
             }
             let (address, harm) = (viewer.address, viewer.harm);
             drop(connection);
-            take(&mut viewer.endpoint, now, |_, datagram| {
+            for (_, datagram) in datagrams(&mut viewer.endpoint, now) {
                 let silent = matches!(kind(&datagram), Kind::Ack | Kind::LightAck | Kind::Nak);
                 if harm != Harm::NoAcks || !silent {
                     way.push_back((now + WAY, address, false, datagram));
                 }
-            });
+            }
         }
     }
 
@@ -255,17 +257,6 @@ const BORDERS: [u32; 8] =
 
 fn config() -> Config {
     latency(120)
-}
-
-fn take(endpoint: &mut Endpoint, now: Instant, mut send: impl FnMut(SocketAddr, Vec<u8>)) {
-    loop {
-        let mut buffer = Vec::new();
-        let Some(transmit) = endpoint.poll_transmit(now, 16, &mut buffer) else { return };
-        let to = transmit.path.address().expect("UDP has addresses");
-        for datagram in buffer.chunks(transmit.segment_size) {
-            send(to, datagram.to_vec());
-        }
-    }
 }
 
 #[test]
