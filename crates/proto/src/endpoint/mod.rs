@@ -4,6 +4,7 @@ mod attempt;
 mod callers;
 mod config;
 mod connections;
+mod recent_calls;
 #[cfg(test)]
 mod testing;
 

@@ -8,7 +8,8 @@ use punctual_units::Instant;
 use punctual_wire::{Handshake, SeqNo, SocketId, Timestamp};
 
 use super::EndpointConfig;
-use super::connections::{Call, Connections};
+use super::connections::Connections;
+use super::recent_calls::Call;
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::connection::Connection;

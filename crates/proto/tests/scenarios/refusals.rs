@@ -1,6 +1,6 @@
 //! Calls that fail: no answer, rejections and their codes, incompatible peers, wrong cookies.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -110,6 +110,21 @@ fn the_application_can_reject_a_caller_with_its_code() {
         let gone = pair.listener.endpoint.accept(pair.now, incoming.id, None);
         assert_eq!(gone, Err(AcceptError::Gone));
     }
+}
+
+#[test]
+fn a_caller_whose_rejection_was_lost_gets_it_again_and_no_other_decision() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.accepts = false;
+    pair.call(latency(120), latency(120));
+    pair.run_for(MS(100));
+    let incoming = pair.listener.incoming.pop_front().expect("a caller");
+    let lost = Cell::new(0);
+    pair.drop_where(move |from, _| from == Side::Listener && lost.replace(lost.get() + 1) < 2);
+    pair.listener.endpoint.reject(incoming.id, RejectReason::NOT_FOUND);
+    pair.run_for(SECS(2));
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(RejectReason::NOT_FOUND)));
+    assert!(pair.listener.incoming.is_empty(), "the application has decided already");
 }
 
 #[test]

@@ -23,6 +23,7 @@ use self::places::{Place, Places};
 use self::successions::Successions;
 use self::waiting::{Waiting, WaitingCallers};
 use super::connections::Connections;
+use super::recent_calls::RecentCalls;
 use super::{EndpointConfig, earlier};
 use crate::chance::Chance;
 use crate::config::Config;
@@ -53,6 +54,8 @@ pub(super) struct Callers {
     places: Places,
     claims: Claims,
     successions: Successions,
+    /// Calls that were refused, and why.
+    refused: RecentCalls<RejectReason>,
     derivations: Derivations,
     /// The keys that follow from callers' passphrases.
     keks: KekCache,
@@ -70,6 +73,7 @@ impl Callers {
             places: Places(config.max_callers),
             claims: Claims::default(),
             successions: Successions::default(),
+            refused: RecentCalls::default(),
             derivations: Derivations::new(now, config.key_derivations),
             keks: KekCache::default(),
         }
@@ -149,7 +153,7 @@ impl Callers {
         {
             match decision {
                 ClaimDecision::Refused => {
-                    turn_away(&applicant, connections);
+                    self.turn_away(now, &applicant, connections);
                     continue;
                 }
                 ClaimDecision::Vacant => {}
@@ -201,7 +205,7 @@ impl Callers {
         let conclusion = &proposal.conclusion;
         let config = proposal.request.suit(config.unwrap_or(default));
         if let Err(limit) = connections.check_room() {
-            refuse(path, conclusion, RejectReason::RESOURCE, connections);
+            self.refuse(now, path, conclusion, RejectReason::RESOURCE, connections);
             return Err(AcceptError::TooManyConnections(limit));
         }
         let socket_id = connections.draw_socket_id(chance);
@@ -217,7 +221,7 @@ impl Callers {
                 Ok(connections.insert(now, connection, Some(caller)))
             }
             Err(reason) => {
-                refuse(path, conclusion, reason, connections);
+                self.refuse(now, path, conclusion, reason, connections);
                 Err(AcceptError::Incompatible(reason))
             }
         }
@@ -230,8 +234,10 @@ impl Callers {
         reason: RejectReason,
         connections: &mut Connections,
     ) {
-        if let Some(Waiting { applicant, .. }) = self.waiting.take(id) {
-            refuse(applicant.path, &applicant.proposal.conclusion, reason, connections);
+        if let Some(waiting) = self.waiting.take(id) {
+            let (now, applicant) = (waiting.last_heard(), &waiting.applicant);
+            let conclusion = &applicant.proposal.conclusion;
+            self.refuse(now, applicant.path, conclusion, reason, connections);
         }
     }
 
@@ -307,6 +313,10 @@ impl Callers {
         {
             return;
         }
+        if let Some(reason) = self.refused.get(now, &(path, conclusion.socket_id, conclusion.isn)) {
+            refuse(path, &conclusion, reason, connections);
+            return;
+        }
         let Some(config) = self.config.clone() else { return };
         let host = connections.path(path).host();
         if !self.admission.admits(now, host) {
@@ -321,7 +331,7 @@ impl Callers {
                 self.place(now, Applicant { path, host, proposal, config }, connections);
             }
             Err((conclusion, reason)) => {
-                refuse(path, &conclusion, reason, connections);
+                self.refuse(now, path, &conclusion, reason, connections);
                 connections.push_event(Event::CallerRefused(path, reason));
             }
         }
@@ -349,17 +359,18 @@ impl Callers {
     fn place(&mut self, now: Instant, applicant: Applicant, connections: &mut Connections) {
         match self.places.find(&applicant, &self.waiting, connections) {
             Place::Free => self.admit(now, applicant, connections),
-            Place::None => turn_away(&applicant, connections),
+            Place::None => self.turn_away(now, &applicant, connections),
             Place::OfWaiting(older) => {
                 if let Some(Waiting { applicant: older, .. }) = self.dismiss(older, connections) {
                     let conclusion = &older.proposal.conclusion;
-                    refuse(older.path, conclusion, RejectReason::BACKLOG, connections);
+                    let reason = RejectReason::BACKLOG;
+                    self.refuse(now, older.path, conclusion, reason, connections);
                 }
                 self.admit(now, applicant, connections);
             }
             Place::OfConnection(rival) => {
                 if let Some(older) = self.claims.add(now, rival, applicant) {
-                    turn_away(&older, connections);
+                    self.turn_away(now, &older, connections);
                 }
             }
         }
@@ -389,6 +400,27 @@ impl Callers {
         }
     }
 
+    /// Refuses a caller for which there is no place, without asking the application, which gets an
+    /// event.
+    fn turn_away(&mut self, now: Instant, applicant: &Applicant, connections: &mut Connections) {
+        let (path, reason) = (applicant.path, RejectReason::BACKLOG);
+        self.refuse(now, path, &applicant.proposal.conclusion, reason, connections);
+        connections.push_event(Event::CallerRefused(path, reason));
+    }
+
+    /// Refuses a call for good: if the caller repeats its conclusion, it gets the same answer.
+    fn refuse(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        conclusion: &Handshake,
+        reason: RejectReason,
+        connections: &mut Connections,
+    ) {
+        self.refused.insert(now, (path, conclusion.socket_id, conclusion.isn), reason);
+        refuse(path, conclusion, reason, connections);
+    }
+
     /// Forgets a caller that waits.
     fn dismiss(&mut self, id: IncomingId, connections: &mut Connections) -> Option<Waiting> {
         let waiting = self.waiting.take(id)?;
@@ -397,14 +429,6 @@ impl Callers {
         }
         Some(waiting)
     }
-}
-
-/// Refuses a caller for which there is no place, without asking the application, which gets an
-/// event.
-fn turn_away(applicant: &Applicant, connections: &mut Connections) {
-    let (path, reason) = (applicant.path, RejectReason::BACKLOG);
-    refuse(path, &applicant.proposal.conclusion, reason, connections);
-    connections.push_event(Event::CallerRefused(path, reason));
 }
 
 /// Sends a caller the reason why it was refused.
@@ -511,6 +535,29 @@ mod tests {
         assert!(matches!(port.accept(id), Err(AcceptError::Gone)));
         assert!(port.handle(host(1), conclusion), "the response");
         assert_eq!(port.connections.count(), 1);
+    }
+
+    #[test]
+    fn a_repeated_conclusion_that_was_refused_gets_the_same_answer_and_no_other_decision() {
+        let mut port = Port::new(&config(), listening());
+        let conclusion = port.conclusion(host(1), &calling(""));
+        port.handle(host(1), conclusion.clone());
+        let id = port.incoming().expect("a caller");
+        port.callers.reject(id, RejectReason::NOT_FOUND, &mut port.connections);
+        let mut answer = Vec::new();
+        port.connections.write_batch(NOW, 1, &mut answer).expect("a rejection");
+        for _ in 0..3 {
+            let (timestamp, repeated) = (Timestamp::default(), conclusion.clone());
+            let Port { callers, connections } = &mut port;
+            callers.handle_handshake(NOW, host(1), timestamp, repeated, connections);
+            let mut again = Vec::new();
+            connections.write_batch(NOW, 1, &mut again).expect("a rejection");
+            assert_eq!(again, answer);
+            assert_eq!(port.incoming(), None);
+        }
+        let other = Handshake { isn: conclusion.isn.next(), ..conclusion };
+        port.handle(host(1), other);
+        assert!(port.incoming().is_some(), "another call");
     }
 
     #[test]

@@ -153,6 +153,11 @@ impl WaitingCallers {
 }
 
 impl Waiting {
+    /// When its latest request came.
+    pub(super) const fn last_heard(&self) -> Instant {
+        self.last_heard
+    }
+
     /// When it is forgotten, unless it repeats its request.
     fn until(&self) -> Instant {
         let timeout = if self.repeats { REPEATING_TIMEOUT } else { WAITING_TIMEOUT };

@@ -1,6 +1,5 @@
 //! The connections of an endpoint, and everything that follows from a change of one of them.
 
-mod departed;
 mod events;
 mod guard;
 mod off_path;
@@ -16,8 +15,6 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
 
-pub(super) use self::departed::Call;
-use self::departed::Departed;
 use self::events::EventQueue;
 pub use self::guard::ConnectionGuard;
 use self::off_path::{OffPathPacket, Reaction};
@@ -28,6 +25,7 @@ use self::receive_memory::ReceiveMemory;
 use self::table::{ConnectionTable, Slot};
 use self::timers::TimerQueue;
 use super::EndpointConfig;
+use super::recent_calls::{Call, RecentCalls};
 use crate::chance::Chance;
 use crate::connection::batch::Batch;
 use crate::connection::turn::{Turn, Unsettled};
@@ -49,7 +47,8 @@ pub struct Connections {
     timers: TimerQueue,
     outbox: TransmitQueue,
     events: EventQueue,
-    departed: Departed,
+    /// Calls that their callers have ended.
+    departed: RecentCalls<()>,
     memory: ReceiveMemory,
     /// How long before its time a message is delivered together with others.
     early_delivery: Duration,
@@ -65,7 +64,7 @@ impl Connections {
             timers: TimerQueue::default(),
             outbox: TransmitQueue::default(),
             events: EventQueue::default(),
-            departed: Departed::default(),
+            departed: RecentCalls::default(),
             memory: ReceiveMemory::new(config.receive_memory),
             early_delivery: Duration::ZERO,
             first_message: config.first_message,
@@ -256,7 +255,7 @@ impl Connections {
 
     /// A caller withdraws its call. Returns whether it had been accepted.
     pub(super) fn withdraw(&mut self, now: Instant, path: PathId, withdrawal: &Handshake) -> bool {
-        self.departed.insert(now, (path, withdrawal.socket_id, withdrawal.isn));
+        self.departed.insert(now, (path, withdrawal.socket_id, withdrawal.isn), ());
         let Some(index) = self.accepted(path, withdrawal) else { return false };
         self.table[index].connection.abandon(CloseReason::Withdrawn);
         self.settle(now, index);
@@ -270,7 +269,7 @@ impl Connections {
         path: PathId,
         conclusion: &Handshake,
     ) -> bool {
-        self.departed.contains(now, &(path, conclusion.socket_id, conclusion.isn))
+        self.departed.get(now, &(path, conclusion.socket_id, conclusion.isn)).is_some()
     }
 
     /// Ends a connection whose peer has called again.
@@ -476,7 +475,7 @@ impl Connections {
         if slot.connection.signals.any() {
             let signals = std::mem::take(&mut slot.connection.signals);
             if let (Some(call), Some(CloseReason::Peer)) = (slot.caller, &signals.closed) {
-                self.departed.insert(now, call);
+                self.departed.insert(now, call, ());
             }
             self.events.push_signals(slot.id, slot.connection.path.id, signals);
         }

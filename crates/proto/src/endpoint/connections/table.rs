@@ -7,10 +7,10 @@ use punctual_wire::SocketId;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
-use super::departed::Call;
 use crate::chance::Chance;
 use crate::connection::Connection;
 use crate::endpoint::Shard;
+use crate::endpoint::recent_calls::Call;
 use crate::ids::ConnectionId;
 use crate::path::PathId;
 
