@@ -65,6 +65,8 @@ impl CallPort {
             connection: listening(&settings).map_err(punctual::Error::from)?,
             shards,
             max_callers: Some(settings.max_callers as usize),
+            // Viewers behind one address have one stream ID, and a decision may take seconds.
+            keep_silent_callers: true,
             ..ListenerConfig::default()
         };
         let listener = Listener::bind_with(config).await.map_err(|error| match &error {

@@ -34,6 +34,11 @@ pub struct EndpointConfig {
     /// wait for the idle timeout of its old connection, which ends with
     /// [`CloseReason::Replaced`](crate::CloseReason::Replaced).
     pub max_callers: Option<usize>,
+    /// Whether an older caller keeps its connection while it is silent and another caller of its
+    /// host and stream ID waits for an answer. By default the older one ends when it has been
+    /// silent for 1.2 s, since both may be the same program before and after a restart. Keep
+    /// silent callers if decisions take time and many callers of a host have one stream ID.
+    pub keep_silent_callers: bool,
     /// The largest number of bytes that received packets take until the application reads them, of
     /// all connections together. When it is reached, packets of connections that take more than an
     /// equal share are ignored ([`Statistics::packets_ignored`](crate::Statistics)). Default: no
@@ -105,6 +110,7 @@ impl EndpointConfig {
             callers_per_second: 1_000,
             key_derivations: None,
             max_callers: None,
+            keep_silent_callers: false,
             receive_memory: u64::MAX,
             shard: Shard::default(),
             first_message: MsgNo::FIRST,

@@ -42,7 +42,7 @@ impl<T: Copy> RecentCalls<T> {
         }
     }
 
-    /// What is known of this call, if it ended a short time ago.
+    /// The knowledge of this call, if it ended a short time ago.
     pub(super) fn get(&mut self, now: Instant, call: &Call) -> Option<T> {
         self.forget_before(now);
         let (path, socket_id, isn) = *call;

@@ -113,7 +113,7 @@ fn the_application_can_reject_a_caller_with_its_code() {
 }
 
 #[test]
-fn a_caller_whose_rejection_was_lost_gets_it_again_and_no_other_decision() {
+fn a_rejection_that_was_lost_is_repeated_without_another_decision() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = false;
     pair.call(latency(120), latency(120));

@@ -173,6 +173,11 @@ pub struct ListenerConfig {
     /// idle timeout of its old connection, which ends with
     /// [`CloseReason::Replaced`](crate::CloseReason::Replaced).
     pub max_callers: Option<usize>,
+    /// Whether an older caller keeps its connection while it is silent and another caller of its
+    /// host and stream ID waits for an answer. By default the older one ends when it has been
+    /// silent for 1.2 s, since both may be the same program before and after a restart. Keep
+    /// silent callers if decisions take time and many callers of a host have one stream ID.
+    pub keep_silent_callers: bool,
 }
 
 impl Default for ListenerConfig {
@@ -185,6 +190,7 @@ impl Default for ListenerConfig {
             max_connections: None,
             callers_per_second: None,
             max_callers: None,
+            keep_silent_callers: false,
         }
     }
 }

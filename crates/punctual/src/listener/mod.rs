@@ -172,6 +172,7 @@ impl Listener {
             }
             endpoint.key_derivations = Some(DERIVATIONS);
             endpoint.max_callers = config.max_callers;
+            endpoint.keep_silent_callers = config.keep_silent_callers;
             endpoint.receive_memory = memory::share_of_received(sockets.len());
             let sockets = Arc::clone(sockets);
             let handle = start(Arc::clone(socket), sockets, endpoint, *coalesce, carriage)?;

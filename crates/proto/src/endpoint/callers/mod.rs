@@ -72,7 +72,7 @@ impl Callers {
             waiting: WaitingCallers::default(),
             places: Places(config.max_callers),
             claims: Claims::default(),
-            successions: Successions::default(),
+            successions: Successions::new(config.keep_silent_callers),
             refused: RecentCalls::default(),
             derivations: Derivations::new(now, config.key_derivations),
             keks: KekCache::default(),
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_conclusion_that_was_refused_gets_the_same_answer_and_no_other_decision() {
+    fn a_refused_conclusion_that_is_repeated_gets_the_same_answer() {
         let mut port = Port::new(&config(), listening());
         let conclusion = port.conclusion(host(1), &calling(""));
         port.handle(host(1), conclusion.clone());
@@ -600,6 +600,27 @@ mod tests {
         let id = port.incoming().expect("a caller");
         assert!(port.callers.key_derivation_for(id, &phrase(listening())).is_none());
         port.accept(id).expect("it fits");
+    }
+
+    #[test]
+    fn a_waiting_caller_ends_a_silent_one_unless_silent_ones_are_kept() {
+        for is_kept in [false, true] {
+            let limits = EndpointConfig { keep_silent_callers: is_kept, ..config() };
+            let mut port = Port::new(&limits, listening());
+            let older = port.conclusion(host(1), &calling("camera"));
+            port.handle(host(1), older.clone());
+            let id = port.incoming().expect("a caller");
+            port.accept(id).expect("it fits");
+            port.handle(host(1), Handshake { socket_id: SocketId::new(8), ..older });
+            assert!(port.incoming().is_some(), "the application takes its time to decide");
+            for millis in (0..1_500).step_by(10) {
+                let now = NOW + Duration::from_millis(millis);
+                port.callers.handle_timeout(now, &mut port.connections);
+            }
+            let event = port.connections.poll_event();
+            let has_ended = matches!(event, Some(Event::Closed(..)));
+            assert_eq!(has_ended, !is_kept, "{event:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! An application that serves one stream at a time answers the next caller when the older one has
 //! ended. If both may be the same program before and after a restart, the older one ends as soon as
 //! it has been silent for longer than a live peer ever is. Callers that the application answers at
-//! once end nobody.
+//! once end nobody, nor does anybody
+//! with [`EndpointConfig::keep_silent_callers`](crate::EndpointConfig::keep_silent_callers).
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,12 @@ use crate::ids::{ConnectionId, IncomingId};
 use crate::path::Host;
 
 /// The waiting callers that may be older ones.
-#[derive(Debug, Default)]
-pub(super) struct Successions(Vec<Succession>);
+#[derive(Debug)]
+pub(super) struct Successions {
+    waiting: Vec<Succession>,
+    /// Whether a caller that waits says nothing about older ones.
+    are_off: bool,
+}
 
 /// A waiting caller, and when to check whether older ones are silent.
 #[derive(Debug)]
@@ -30,27 +35,35 @@ pub(super) struct Succession {
 }
 
 impl Successions {
+    /// None yet; with `are_off`, callers wait for other reasons than older ones.
+    pub(super) fn new(are_off: bool) -> Self {
+        Self { waiting: Vec::new(), are_off }
+    }
+
     /// A caller waits from now on.
     pub(super) fn add(&mut self, now: Instant, caller: IncomingId) {
+        if self.are_off {
+            return;
+        }
         let until = now + SILENCE_OF_THE_DEAD + LONGEST_WAY;
-        self.0.push(Succession { caller, look: Some(now + FIRST_LOOK), until });
+        self.waiting.push(Succession { caller, look: Some(now + FIRST_LOOK), until });
     }
 
     /// When the next one is to be checked.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        self.0.iter().filter_map(|succession| succession.look).min()
+        self.waiting.iter().filter_map(|succession| succession.look).min()
     }
 
     /// Removes the next one that is to be checked now.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Succession> {
         let is_due = |succession: &Succession| succession.look.is_some_and(|look| look <= now);
-        self.0.iter().position(is_due).map(|at| self.0.swap_remove(at))
+        self.waiting.iter().position(is_due).map(|at| self.waiting.swap_remove(at))
     }
 
     /// Checks it again later, unless it is over.
     pub(super) fn resume(&mut self, succession: Succession) {
         if succession.look.is_some() {
-            self.0.push(succession);
+            self.waiting.push(succession);
         }
     }
 }
@@ -112,7 +125,7 @@ mod tests {
         group: Option<u32>,
         heard: impl Fn(Instant) -> Instant,
     ) -> Option<u128> {
-        let mut successions = Successions::default();
+        let mut successions = Successions::new(false);
         successions.add(START, IncomingId(1));
         let (id, of, stream_id) = (
             connected(START, host(1), "").1,
