@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use punctual::{Bitrate, Instant, Statistics};
 use punctual_ends::{MessageTraffic, SrtEnd, Stop};
 use punctual_relay_access::Admitted;
-use punctual_relay_http::report::ConnectionRole;
+use punctual_relay_http::report::{ConnectionRole, DurationCounts, Traffic};
 
 use crate::wall;
 
@@ -45,6 +45,8 @@ struct Looks {
     /// When, and how many bytes of the stream it had carried by then.
     bytes: Option<(Instant, u64)>,
     rate: Bitrate,
+    /// The round trip at each look.
+    rtts: DurationCounts,
 }
 
 /// The description of a connection that begins.
@@ -101,6 +103,25 @@ impl ServedConnection {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner).rate
     }
 
+    /// Adds what it has counted since the handshake.
+    pub(crate) fn count_into(&self, traffic: &mut Traffic) {
+        let Some((total, _)) = self.statistics() else { return };
+        if self.role.is_inbound() {
+            traffic.packets += total.packets_received;
+            traffic.packets_lost += total.packets_receive_lost;
+            traffic.packets_unrecovered += total.packets_receive_dropped;
+            traffic.packets_retransmitted += total.packets_received_retransmitted;
+            traffic.packets_undecryptable += total.packets_undecrypted;
+        } else {
+            traffic.packets += total.packets_sent;
+            traffic.packets_lost += total.packets_send_lost;
+            traffic.packets_unrecovered += total.packets_send_dropped;
+            traffic.packets_retransmitted += total.packets_retransmitted;
+        }
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        traffic.rtts.add(&looks.rtts);
+    }
+
     /// Looks at the statistics, once a second.
     fn look(&self) {
         let statistics = self.end.as_ref().map(SrtEnd::statistics);
@@ -110,6 +131,9 @@ impl ServedConnection {
             looks.rate = Bitrate::of(bytes - before, now.saturating_since(at));
         }
         if let Some(statistics) = statistics {
+            if let Some(rtt) = statistics.measured_rtt() {
+                looks.rtts.observe(rtt);
+            }
             looks.last_second = statistics.since(&looks.last);
             looks.last = statistics;
         }
@@ -126,6 +150,24 @@ pub(crate) struct ServedConnections {
 struct Table {
     next: u64,
     open: BTreeMap<u64, Arc<ServedConnection>>,
+    /// What connections that have ended had counted, for each stream that is there.
+    past: BTreeMap<Arc<str>, StreamTraffic>,
+}
+
+/// What the connections of a stream have counted, by direction.
+#[derive(Clone, Default)]
+struct StreamTraffic {
+    inbound: Traffic,
+    outbound: Traffic,
+}
+
+impl StreamTraffic {
+    fn add(&mut self, connection: &ServedConnection) {
+        match connection.role.is_inbound() {
+            true => connection.count_into(&mut self.inbound),
+            false => connection.count_into(&mut self.outbound),
+        }
+    }
 }
 
 impl ServedConnections {
@@ -161,8 +203,35 @@ impl ServedConnections {
         table.next
     }
 
+    /// Removes a connection. Its stream keeps what it has counted, so that no counter goes back.
     pub(crate) fn remove(&self, id: u64) {
-        self.lock().open.remove(&id);
+        let mut table = self.lock();
+        if let Some(connection) = table.open.remove(&id)
+            && let Some(past) = table.past.get_mut(&connection.stream)
+        {
+            past.add(&connection);
+        }
+    }
+
+    /// Counts the connections of a stream that begins.
+    pub(crate) fn begin_counting(&self, stream: &Arc<str>) {
+        self.lock().past.insert(Arc::clone(stream), StreamTraffic::default());
+    }
+
+    /// Forgets what the connections of a stream had counted that is over.
+    pub(crate) fn end_counting(&self, stream: &str) {
+        self.lock().past.remove(stream);
+    }
+
+    /// The connections of a stream, oldest first, and what they and those before them have counted,
+    /// inbound and outbound.
+    pub(crate) fn counted(&self, stream: &str) -> (Vec<Arc<ServedConnection>>, [Traffic; 2]) {
+        let table = self.lock();
+        let of_stream = table.open.values().filter(|it| *it.stream == *stream);
+        let of_stream: Vec<_> = of_stream.cloned().collect();
+        let mut traffic = table.past.get(stream).cloned().unwrap_or_default();
+        of_stream.iter().for_each(|connection| traffic.add(connection));
+        (of_stream, [traffic.inbound, traffic.outbound])
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<Arc<ServedConnection>> {

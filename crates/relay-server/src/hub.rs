@@ -147,7 +147,10 @@ impl Hub {
 
     /// The stream of this name, which begins if it is not there or has ended.
     fn stream(&self, name: &StreamName) -> Arc<LiveStream> {
-        let begin = || Arc::new(LiveStream::new(name.shared(), rules(&self.settings(name))));
+        let begin = || {
+            self.connections.begin_counting(&name.shared());
+            Arc::new(LiveStream::new(name.shared(), rules(&self.settings(name))))
+        };
         let mut streams = lock(&self.streams);
         let stream = streams.entry(name.shared()).or_insert_with(begin);
         if stream.look(Stream::is_over) {
@@ -271,6 +274,7 @@ impl Hub {
                 let mut streams = lock(&self.streams);
                 if streams.get(name).is_some_and(|it| Arc::ptr_eq(it, stream)) {
                     streams.remove(name);
+                    self.connections.end_counting(name);
                 }
                 drop(streams);
                 if let Some(follower) = self.follower.get() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use punctual::Outgoing;
 use punctual_relay::{
@@ -14,12 +14,13 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 
 use crate::outlet::Outlet;
+use crate::wall;
 
 /// A stream with its viewers' outlets. Whoever brings messages also hands them to all viewers: one
 /// wake-up serves the whole stream.
 pub(crate) struct LiveStream {
     name: Arc<str>,
-    since: Instant,
+    since: SystemTime,
     inner: Mutex<LiveState>,
     /// Told when somebody begins to publish.
     online: Notify,
@@ -51,7 +52,7 @@ impl LiveStream {
             admitted: HashMap::new(),
             next_look: now,
         };
-        Self { name, since: now, inner: Mutex::new(inner), online: Notify::new() }
+        Self { name, since: wall::now(), inner: Mutex::new(inner), online: Notify::new() }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
@@ -59,7 +60,7 @@ impl LiveStream {
     }
 
     /// Since when it has been there.
-    pub(crate) const fn since(&self) -> Instant {
+    pub(crate) const fn since(&self) -> SystemTime {
         self.since
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn stream(
 ) -> StreamReport {
     let now = punctual::now();
     let state = stream.state();
-    let connections = hub.connections.of(Some(stream.name()));
+    let (connections, [counted_in, counted_out]) = hub.connections.counted(stream.name());
     let source = state.publisher.and_then(|id| connections.iter().find(|it| it.id == id.0));
     let (inbound_rate, tracks, health_in, health_out) = stream.look(|machine| {
         let inspector = machine.inspector();
@@ -33,16 +33,16 @@ pub(crate) fn stream(
         let (way_in, way_out) = (health(inspector, now), health(machine.way_out(), now));
         (inspector.total_bit_rate(at), tracks(inspector, at), way_in, way_out)
     });
-    let mut inbound = Traffic { bytes: state.received_bytes, ..Traffic::default() };
+    let mut inbound = Traffic { bytes: state.received_bytes, ..counted_in };
     if let Some(source) = source {
-        add(&mut inbound, source, true);
+        add_levels(&mut inbound, source);
     }
     inbound.rate_bps = inbound_rate;
-    let mut outbound = Traffic { bytes: state.sent_bytes, ..Traffic::default() };
+    let mut outbound = Traffic { bytes: state.sent_bytes, ..counted_out };
     let outs: Vec<_> = connections.iter().filter(|it| !it.role.is_inbound()).collect();
     let mut rtts: Vec<f64> = Vec::new();
     for out in &outs {
-        add(&mut outbound, out, false);
+        add_levels(&mut outbound, out);
         rtts.extend(outbound.rtt_ms.take());
     }
     rtts.sort_by(f64::total_cmp);
@@ -67,7 +67,7 @@ pub(crate) fn stream(
         source_switches: vec![Tally { reason: "publisher".to_owned(), count: state.switches }],
         forwards,
         recording,
-        counters_since: wall::at(stream.since()).into(),
+        counters_since: stream.since().into(),
     }
 }
 
@@ -97,30 +97,18 @@ fn viewer_counts(connections: &[std::sync::Arc<ServedConnection>]) -> Vec<Viewer
     counts
 }
 
-/// Adds the packets of a connection to those of its stream.
-fn add(traffic: &mut Traffic, connection: &ServedConnection, is_inbound: bool) {
+/// Adds the rate, the round trip, the latency and the buffer of a connection to those of its
+/// stream.
+fn add_levels(traffic: &mut Traffic, connection: &ServedConnection) {
     traffic.rate_bps += connection.rate().as_bits_per_sec();
     let Some((total, _)) = connection.statistics() else { return };
-    let (latency, buffer) = if is_inbound {
-        traffic.packets += total.packets_received;
-        traffic.packets_lost += total.packets_receive_lost;
-        traffic.packets_unrecovered += total.packets_receive_dropped;
-        traffic.packets_retransmitted += total.packets_received_retransmitted;
-        traffic.packets_undecryptable += total.packets_undecrypted;
-        (total.receive_latency, total.receive_buffer_span)
-    } else {
-        traffic.packets += total.packets_sent;
-        traffic.packets_lost += total.packets_send_lost;
-        traffic.packets_unrecovered += total.packets_send_dropped;
-        traffic.packets_retransmitted += total.packets_retransmitted;
-        (total.peer_latency, total.send_buffer_span)
+    let (latency, buffer) = match connection.role.is_inbound() {
+        true => (total.receive_latency, total.receive_buffer_span),
+        false => (total.peer_latency, total.send_buffer_span),
     };
     traffic.rtt_ms = total.measured_rtt().map(|rtt| rtt.as_secs_f64() * 1e3);
     traffic.latency_ms = traffic.latency_ms.max(Some(millis(latency)));
     traffic.buffer_ms = traffic.buffer_ms.max(Some(millis(buffer)));
-    if let Some(rtt) = total.measured_rtt() {
-        traffic.rtts.observe(rtt);
-    }
 }
 
 fn millis(time: Duration) -> u32 {
