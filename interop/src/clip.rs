@@ -125,6 +125,16 @@ fn time_of(bytes: usize) -> Duration {
     Duration::from_micros(bits * 1_000_000 / BITRATE)
 }
 
+/// The checksum at the end of a table of a transport stream (ISO/IEC 13818-1 annex A).
+pub fn crc32(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ (u32::from(*byte) << 24), |sum, _| {
+            let next = sum << 1;
+            if sum & 0x8000_0000 == 0 { next } else { next ^ 0x04C1_1DB7 }
+        })
+    })
+}
+
 /// Seven MPEG-TS packets: what one live message holds.
 const MESSAGE: usize = 1_316;
 /// An MPEG-TS packet without content.

@@ -37,7 +37,7 @@ pub use arrival::{
 pub use av1::name_av1;
 pub use c_library::SrtLibrary;
 pub use chromium::{Chromium, Page, Window};
-pub use clip::{Clip, Feed};
+pub use clip::{Clip, Feed, crc32};
 pub use clock::{READ_CLOCK, clock_encoder};
 pub use documented::documented_commands;
 pub use folder::Folder;

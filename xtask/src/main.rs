@@ -1,5 +1,5 @@
 //! Every chore of this repository as one program:
-//! `cargo xtask test | check | bench | capi | dist | fuzz | swarm`.
+//! `cargo xtask test | check | bench | capi | dist | fuzz | relay-soak | swarm`.
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Ok(Chore::Capi { dev, prefix }) => capi::build(dev, prefix.as_deref()),
         Ok(Chore::Dist { dev, check }) => dist::run(dev, check),
         Ok(Chore::Fuzz { minutes, target }) => tools::fuzz(minutes, target.as_deref()),
+        Ok(Chore::RelaySoak(soak)) => tools::relay_soak(soak),
         Ok(Chore::Swarm(extent)) => tools::swarm(extent),
         Err(problem) => Err(format!("{problem}\n\n{USAGE}")),
     };
@@ -51,9 +52,18 @@ enum Chore {
     Fuzz { minutes: u64, target: Option<String> },
     Help,
     Machines,
+    RelaySoak(Soak),
     Swarm(Extent),
     Test { require_peers: bool },
     TestWithoutPeers,
+}
+
+/// A soak of the relay.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Soak {
+    minutes: u64,
+    /// The seed of one that failed.
+    seed: Option<u64>,
 }
 
 /// The extent of a swarm.
@@ -90,15 +100,13 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         ["fuzz", target] if !target.starts_with('-') => {
             Ok(Chore::Fuzz { minutes: FUZZ_MINUTES, target: Some(target.to_owned()) })
         }
+        ["relay-soak", ref words @ ..] => parse_soak(words),
         ["swarm"] => Ok(Chore::Swarm(Extent::Seconds(SWARM_SECONDS))),
         ["swarm", amount] => parse_amount(amount, "swarm").map(Extent::Seconds).map(Chore::Swarm),
         ["swarm", "--seeds", amount] => {
             parse_amount(amount, "--seeds").map(Extent::Seeds).map(Chore::Swarm)
         }
-        ["swarm", "--seed", seed] => match seed.parse() {
-            Ok(seed) => Ok(Chore::Swarm(Extent::Seed(seed))),
-            Err(_) => Err(format!("--seed takes the number of a seed, not {seed:?}")),
-        },
+        ["swarm", "--seed", seed] => parse_seed(seed).map(Extent::Seed).map(Chore::Swarm),
         [chore @ ("test" | "check" | "bench" | "fuzz"), option, ..] => {
             Err(format!("{chore} does not take {option:?}"))
         }
@@ -118,6 +126,23 @@ fn parse_dist(words: &[&str]) -> Result<Chore, String> {
     Ok(Chore::Dist { dev, check })
 }
 
+fn parse_soak(words: &[&str]) -> Result<Chore, String> {
+    let mut soak = Soak { minutes: SOAK_MINUTES, seed: None };
+    let mut rest = words;
+    while let [option, value, after @ ..] = rest {
+        match *option {
+            "--minutes" => soak.minutes = parse_amount(value, "--minutes")?,
+            "--seed" => soak.seed = Some(parse_seed(value)?),
+            _ => break,
+        }
+        rest = after;
+    }
+    match rest {
+        [] => Ok(Chore::RelaySoak(soak)),
+        [option, ..] => Err(format!("relay-soak does not take {option:?}")),
+    }
+}
+
 fn parse_capi(words: &[&str]) -> Result<Chore, String> {
     let (dev, rest) = match words {
         ["--dev", rest @ ..] => (true, rest),
@@ -131,6 +156,10 @@ fn parse_capi(words: &[&str]) -> Result<Chore, String> {
         [option, ..] if option.starts_with('-') => Err(format!("capi does not take {option:?}")),
         [..] => Err("capi takes one folder".to_owned()),
     }
+}
+
+fn parse_seed(seed: &str) -> Result<u64, String> {
+    seed.parse().map_err(|_| format!("--seed takes the number of a seed, not {seed:?}"))
 }
 
 fn parse_amount(amount: &str, of: &str) -> Result<u64, String> {
@@ -152,6 +181,9 @@ fn finish(outcome: Outcome) -> ExitCode {
 
 /// The default time for each fuzz target, minutes.
 const FUZZ_MINUTES: u64 = 1;
+
+/// The default time of a soak of the relay, minutes.
+const SOAK_MINUTES: u64 = 10;
 
 /// The default time of a swarm, seconds.
 const SWARM_SECONDS: u64 = 60;
@@ -177,6 +209,9 @@ Every chore of this repository.
                                         packages twice, and installs, runs and purges them on a copy
                                         of this system (root); --dev without optimisation
     cargo xtask fuzz [--minutes N] [TARGET]  each fuzz target, or this one, for some minutes (1)
+    cargo xtask relay-soak [--minutes N] [--seed N]
+                                        50 publishers and 200 viewers come and go at the relay over
+                                        a bad link, for some minutes (10)
     cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for some time (60);
                                         --seeds N for this number, --seed N for one that failed
 ";
@@ -211,6 +246,9 @@ mod tests {
         assert_eq!(parsed("fuzz packet"), fuzz(1, Some("packet")));
         assert_eq!(parsed("fuzz --minutes 3"), fuzz(3, None));
         assert_eq!(parsed("fuzz --minutes 3 packet"), fuzz(3, Some("packet")));
+        let soak = |minutes, seed| Ok(Chore::RelaySoak(Soak { minutes, seed }));
+        assert_eq!(parsed("relay-soak"), soak(10, None));
+        assert_eq!(parsed("relay-soak --seed 7 --minutes 2"), soak(2, Some(7)));
         assert_eq!(parsed("swarm 9"), Ok(Chore::Swarm(Extent::Seconds(9))));
         assert_eq!(parsed("swarm --seeds 7"), Ok(Chore::Swarm(Extent::Seeds(7))));
         assert_eq!(parsed("swarm --seed 0"), Ok(Chore::Swarm(Extent::Seed(0))));
@@ -226,6 +264,9 @@ mod tests {
         assert_eq!(parsed("capi a b").unwrap_err(), "capi takes one folder");
         assert!(parsed("fuzz --minutes 0").unwrap_err().contains("at least 1"));
         assert!(parsed("fuzz --hours 1").unwrap_err().contains("does not take"));
+        assert!(parsed("relay-soak --minutes 0").unwrap_err().contains("at least 1"));
+        assert!(parsed("relay-soak --seed").unwrap_err().contains("does not take"));
+        assert!(parsed("relay-soak --hours 1").unwrap_err().contains("does not take"));
         assert!(parsed("swarm --seeds 0").unwrap_err().contains("at least 1"));
     }
 }

@@ -1,10 +1,10 @@
-//! `cargo xtask bench`, `fuzz` and `swarm`: chores that other programs do.
+//! `cargo xtask bench`, `fuzz`, `relay-soak` and `swarm`: chores that other programs do.
 
 use std::fs;
 use std::process::Command;
 
-use crate::Extent;
 use crate::shell::{Outcome, cargo, output_of, root, run, say};
+use crate::{Extent, Soak};
 
 /// Measures against libsrt, and replaces the tables of `docs/benchmarks.md`.
 pub(crate) fn bench(quick: bool) -> Outcome {
@@ -50,6 +50,19 @@ pub(crate) fn fuzz(minutes: u64, only: Option<&str>) -> Outcome {
         return Ok(());
     }
     Err(format!("fuzz targets that failed: {}", failed.join(", ")))
+}
+
+/// Lets callers come and go at the relay, which is the program of this build, optimised as the
+/// callers are. A failure names the seed.
+pub(crate) fn relay_soak(soak: Soak) -> Outcome {
+    let arguments = ["test", "--release", "--package", "interop", "--test", "relay_soak"];
+    let mut test = cargo(arguments);
+    test.args(["--", "--ignored", "--exact", "--nocapture", "relay_soak"]);
+    test.env("SOAK_MINUTES", soak.minutes.to_string());
+    if let Some(seed) = soak.seed {
+        test.env("SOAK_SEED", seed.to_string());
+    }
+    run(&mut test)
 }
 
 /// Runs random simulated worlds on all cores, optimised, and prints the seeds that fail.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use interop::{
-    CProgram, Clip, End, Folder, Process, Program, Relay, Role, SrtLibrary, Tool, have_all,
+    CProgram, Clip, End, Folder, Process, Program, Relay, Role, SrtLibrary, Tool, crc32, have_all,
     retry_if_stalled, wait_for_silence, wait_for_size,
 };
 use punctual_mpegts::{PACKET_LEN, Packet};
@@ -272,14 +272,4 @@ fn metadata(number: usize) -> Vec<u8> {
     unit[4..6].copy_from_slice(&length);
     // Stuffing of the payload would belong to the unit: it ends here by its length.
     unit
-}
-
-/// The checksum of sections (ISO/IEC 13818-1 annex A).
-fn crc32(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(u32::MAX, |sum, byte| {
-        (0..8).fold(sum ^ (u32::from(*byte) << 24), |sum, _| {
-            let next = sum << 1;
-            if sum & 0x8000_0000 == 0 { next } else { next ^ 0x04C1_1DB7 }
-        })
-    })
 }
