@@ -216,7 +216,7 @@ impl AccessFinder {
             }
             7 if has_ended => {
                 self.has_parameters = true;
-                self.format = format::h264(&self.unit).or(self.format);
+                self.format = format::h264_format(&self.unit).or(self.format);
                 Answer::Next
             }
             SEI_H264 | 7 => Answer::More,
@@ -229,7 +229,7 @@ impl AccessFinder {
             16..=21 => Answer::Picture(true),
             0..=31 => Answer::Picture(false),
             33 if has_ended => {
-                self.format = format::hevc(&self.unit).or(self.format);
+                self.format = format::hevc_format(&self.unit).or(self.format);
                 Answer::Next
             }
             33 => Answer::More,
@@ -256,9 +256,9 @@ impl AccessFinder {
             let has_lengths = matches!(self.state, State::Obu { .. });
             let payload = &self.unit[at..];
             let format = if has_lengths {
-                format::av1(payload)
+                format::av1_format(payload)
             } else {
-                format::av1(&without_emulation_prevention(payload))
+                format::av1_format(&without_emulation_prevention(payload))
             };
             self.format = format.or(self.format);
             return Answer::Next;

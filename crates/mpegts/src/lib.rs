@@ -79,8 +79,8 @@ pub use checker::{Checker, StreamReport};
 pub use clock::ClockReport;
 pub use cut::Cut;
 pub use format::{
-    AudioFormat, BitReader, SampleFormat, VideoFormat, has_recovery_point,
-    without_emulation_prevention,
+    AudioFormat, BitReader, SampleFormat, VideoFormat, av1_format, h264_format, has_recovery_point,
+    hevc_format, without_emulation_prevention,
 };
 pub use framer::Framer;
 pub use health::{Fault, Health, Occurrences};

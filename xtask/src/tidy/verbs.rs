@@ -80,7 +80,7 @@ fn tests_take_datagrams_out_of_an_endpoint_in_one_place() {
         let is_test = ["crates/testbed/", "crates/fuzzing/"].iter().any(|it| path.starts_with(it))
             || path.contains("/tests/") && !path.starts_with("crates/quic/");
         let text = fs::read_to_string(file).unwrap();
-        if is_test && text.lines().any(|line| takes_in_a_loop(line)) {
+        if is_test && text.lines().any(takes_in_a_loop) {
             found.push(path);
         }
     }

@@ -1,5 +1,5 @@
 use mp4_atom::{Av01, Av1c};
-use punctual_mpegts::{VideoFormat, without_emulation_prevention};
+use punctual_mpegts::{av1_format, without_emulation_prevention};
 
 use super::nal::nal_units;
 use super::{Picture, VideoCoding, VideoConfig, size, visual};
@@ -110,7 +110,7 @@ fn is_key_frame(header: &[u8], is_still: bool) -> bool {
 
 /// The sample entry for the payload of a sequence header.
 fn make_config(payload: &[u8]) -> Option<VideoConfig> {
-    let format = VideoFormat::of_av1(payload)?;
+    let format = av1_format(payload)?;
     let samples = format.samples?;
     let (width, height) = size(&format)?;
     let mut config_obus = Vec::new();

@@ -1,5 +1,5 @@
 use mp4_atom::{Avc1, Avcc, AvccExt};
-use punctual_mpegts::{BitReader, VideoFormat, has_recovery_point};
+use punctual_mpegts::{BitReader, h264_format, has_recovery_point};
 
 use super::nal::{append_with_length, nal_units};
 use super::parameter_sets::ParameterSets;
@@ -49,7 +49,7 @@ impl Reader {
     fn make_config(&self) -> Option<VideoConfig> {
         let sps = self.sps.first()?;
         self.pps.first()?;
-        let format = VideoFormat::of_h264(sps)?;
+        let format = h264_format(sps)?;
         let samples = format.samples?;
         let &[_, profile, compatibility, level, ..] = sps else { return None };
         let ext = matches!(profile, 100 | 110 | 122 | 144).then(|| AvccExt {

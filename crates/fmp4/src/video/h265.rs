@@ -1,5 +1,5 @@
 use mp4_atom::{Hvc1, HvcCArray, Hvcc};
-use punctual_mpegts::{BitReader, VideoFormat, without_emulation_prevention};
+use punctual_mpegts::{BitReader, hevc_format, without_emulation_prevention};
 
 use super::nal::{append_with_length, nal_units};
 use super::parameter_sets::ParameterSets;
@@ -52,7 +52,7 @@ impl Reader {
         self.vps.first()?;
         self.pps.first()?;
         let sps = self.sps.first()?;
-        let format = VideoFormat::of_hevc(sps)?;
+        let format = hevc_format(sps)?;
         let samples = format.samples?;
         let (width, height) = size(&format)?;
         let plain = without_emulation_prevention(sps);

@@ -1,8 +1,8 @@
 use super::bit_reader::BitReader;
 use super::facts::{SampleFormat, VideoFormat, rate, size};
 
-/// Reads the payload of a sequence header (AV1 section 5.5.1).
-pub(crate) fn read(payload: &[u8]) -> Option<VideoFormat> {
+/// The format in the payload of a sequence header of AV1, if it can be read (AV1 section 5.5.1).
+pub fn read(payload: &[u8]) -> Option<VideoFormat> {
     let mut bits = BitReader::new(payload);
     let profile_number = bits.bits(3)? as u8;
     bits.skip(1)?;

@@ -20,25 +20,6 @@ pub struct VideoFormat {
     pub samples: Option<SampleFormat>,
 }
 
-impl VideoFormat {
-    /// Reads a sequence parameter set of H.264, from the byte of its type on, or says `None` if it
-    /// is none.
-    pub fn of_h264(nal: &[u8]) -> Option<Self> {
-        super::h264(nal)
-    }
-
-    /// Reads a sequence parameter set of HEVC, from its NAL unit's header on, or says `None` if it
-    /// is none.
-    pub fn of_hevc(nal: &[u8]) -> Option<Self> {
-        super::hevc(nal)
-    }
-
-    /// Reads the payload of a sequence header of AV1, or says `None` if it is none.
-    pub fn of_av1(payload: &[u8]) -> Option<Self> {
-        super::av1(payload)
-    }
-}
-
 /// The format of the samples of a picture.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SampleFormat {
@@ -91,7 +72,7 @@ pub(super) fn cut_size(size: [u64; 2], cut: [u32; 4], unit: [u64; 2]) -> Option<
     self::size(width, height)
 }
 
-/// Chroma samples are so many times fewer than luma samples, across and down.
+/// The number of luma samples for each chroma sample, across and down.
 pub(super) fn subsampling(chroma: u32) -> [u64; 2] {
     match chroma {
         1 => [2, 2],

@@ -3,9 +3,9 @@ use super::emulation_prevention::without_emulation_prevention;
 use super::facts::{SampleFormat, VideoFormat, cut_size, rate, subsampling};
 use super::usability::skip_first_fields;
 
-/// Reads a sequence parameter set, from the byte of its type on (ISO/IEC 14496-10 section
-/// 7.3.2.1.1).
-pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
+/// The format in a sequence parameter set of H.264, which begins with the byte of its type, if it
+/// can be read (ISO/IEC 14496-10 section 7.3.2.1.1).
+pub fn read(nal: &[u8]) -> Option<VideoFormat> {
     let plain = without_emulation_prevention(nal.get(1..)?);
     let mut bits = BitReader::new(&plain);
     let [profile_number, constraints, level] = [bits.byte()?, bits.byte()?, bits.byte()?];
@@ -192,7 +192,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_parameter_set_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            for format in [read(&bytes), crate::format::hevc(&bytes), crate::format::av1(&bytes)] {
+            for format in [read(&bytes), crate::format::hevc_format(&bytes), crate::format::av1_format(&bytes)] {
                 prop_assert!(format.is_none_or(|it| it.width > 0 && it.height <= 65_536));
             }
         }

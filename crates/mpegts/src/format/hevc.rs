@@ -3,8 +3,9 @@ use super::emulation_prevention::without_emulation_prevention;
 use super::facts::{SampleFormat, VideoFormat, cut_size, rate, subsampling};
 use super::usability::skip_first_fields;
 
-/// Reads a sequence parameter set, from its NAL unit's header on (ITU-T H.265 section 7.3.2.2).
-pub(crate) fn read(nal: &[u8]) -> Option<VideoFormat> {
+/// The format in a sequence parameter set of HEVC, which begins with its NAL unit's header, if it
+/// can be read (ITU-T H.265 section 7.3.2.2).
+pub fn read(nal: &[u8]) -> Option<VideoFormat> {
     let plain = without_emulation_prevention(nal.get(2..)?);
     let mut bits = BitReader::new(&plain);
     bits.skip(4)?;

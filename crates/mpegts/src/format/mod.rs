@@ -17,11 +17,11 @@ mod mpeg2;
 mod usability;
 
 pub(crate) use audio::read as audio;
-pub(crate) use av1::read as av1;
+pub use av1::read as av1_format;
 pub use bit_reader::BitReader;
 pub use emulation_prevention::without_emulation_prevention;
 pub use facts::{AudioFormat, SampleFormat, VideoFormat};
-pub use h264::has_recovery_point;
-pub(crate) use h264::{read as h264, slice_type};
-pub(crate) use hevc::read as hevc;
+pub(crate) use h264::slice_type;
+pub use h264::{has_recovery_point, read as h264_format};
+pub use hevc::read as hevc_format;
 pub(crate) use mpeg2::read as mpeg2;

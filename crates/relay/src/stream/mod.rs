@@ -256,7 +256,7 @@ impl Stream {
         self.received.add(&payload);
         self.intake.push(&mut self.ring, now, origin, payload);
         if self.intake.is_transport_stream() == Some(true) {
-            self.way_out.follow(now, &self.ring);
+            self.way_out.follow(now, &self.ring, self.rules.viewer_buffer);
         }
         if self.intake.is_transport_stream() == Some(false) {
             for place in self.viewers.values_mut() {

@@ -25,10 +25,10 @@ impl WayOut {
         Self { place, inspector: Inspector::default() }
     }
 
-    /// Reads what has come into the ring.
-    pub(super) fn follow(&mut self, now: Instant, ring: &Ring) {
+    /// Reads what has come into the ring; after a skip an entry as old as `buffer` will do.
+    pub(super) fn follow(&mut self, now: Instant, ring: &Ring, buffer: Duration) {
         let (inspector, at) = (&mut self.inspector, Duration::from_nanos(now.as_nanos()));
-        self.place.feed(now, ring, |message: &Message| {
+        self.place.feed(now, ring, buffer, |message: &Message| {
             for packet in message.payload.as_chunks::<PACKET_LEN>().0 {
                 if let Ok(packet) = Packet::new(packet) {
                     inspector.push(packet, at);
