@@ -28,9 +28,9 @@ pub struct ViewerLink {
 /// A live stream is sent at its own rate, whatever the link carries. On a link that carries less, a
 /// queue grows until each packet comes too late, and the viewer sees no whole picture. So there is
 /// a limit from the moment when the oldest packet is older than a round trip and the latency, or
-/// when the viewer misses a packet for good. The limit grows with what the viewer acknowledges,
-/// until the round trip shows a queue of a third of the latency; then it becomes what the link
-/// carries in the least round trip and that time.
+/// when the viewer misses a packet for good while the round trip shows a queue. The limit grows
+/// with what the viewer acknowledges, until the round trip shows a queue of a third of the latency;
+/// then it becomes what the link carries in the least round trip and that time.
 #[derive(Debug, Default)]
 pub(super) struct ViewerFlow {
     link: ViewerLink,
@@ -77,14 +77,16 @@ impl ViewerFlow {
         }
         let rate = self.rate();
         let rate = rate.map_or(Bitrate::ZERO, |rate| self.best.note(now, rate, Bitrate::max));
-        let is_late = has_missed || link.oldest > least + link.latency + MARGIN;
         let queue = (link.latency.saturating_sub(least) / 3).max(LEAST_QUEUE);
+        let has_queue = link.round_trip > least + queue;
+        // Packets that are missed without a queue are lost on a link that carries the stream.
+        let is_slow = link.oldest > least + link.latency + MARGIN || has_missed && has_queue;
         match self.limit {
-            Some(limit) if link.round_trip <= least + queue => {
+            Some(limit) if !has_queue => {
                 let more = if was_full { acknowledged.saturating_sub(before) } else { 0 };
                 self.limit = Some(limit + more / GROWTH);
             }
-            limit if limit.is_some() || is_late => {
+            limit if limit.is_some() || is_slow => {
                 let way = nanos(least + queue);
                 let carried = rate.as_bytes_per_sec().saturating_mul(way) / 1_000_000_000;
                 self.limit = Some(carried.max(LEAST));

@@ -170,6 +170,19 @@ fn a_link_that_carries_the_stream_with_losses_has_no_limit() {
 }
 
 #[test]
+fn a_link_on_which_lost_packets_cannot_be_sent_again_in_time_has_no_limit() {
+    let mut viewer = LinkedViewer::new(6);
+    let long = |link: LinkConfig| link.with_delay(Duration::from_millis(60));
+    viewer.link(|link| long(link).with_loss(Loss::Random(0.02)).expect("a share"));
+    let back = viewer.pair.listener.outgoing.config().clone();
+    viewer.pair.set_link(Side::Listener, long(back));
+    viewer.run(30 * SECOND);
+    assert!(viewer.receiver.damaged_units > 20, "packets come too late");
+    let state = viewer.state();
+    assert!(!state.is_limited && state.skips == 0, "{state:?}");
+}
+
+#[test]
 fn round_trips_that_vary_starve_no_viewer_after_its_link_was_slow() {
     let mut viewer = LinkedViewer::new(4);
     let spread = Duration::from_millis(40);
