@@ -133,8 +133,10 @@ async fn processes_that_a_program_leaves_in_its_group_end_with_it() {
 #[tokio::test]
 async fn the_same_event_does_not_multiply_a_program() {
     let (_folder, file) = place();
+    // Debian's sh forgets a signal that comes while it starts a program, and does not while it
+    // waits for one.
     let start = "trap 'sleep 0.5; echo end >> \"$0\"; exit' INT; echo start >> \"$0\"; \
-                 while :; do sleep 0.01; done";
+                 sleep 1000 & wait";
     let hooks = hooks(&[script(&[Available], start, &file)]);
     (0..10).for_each(|_| hooks.tell(&event(Available)));
     lines(&file, 1).await;
