@@ -99,11 +99,16 @@ impl Plan {
         plan
     }
 
-    /// In one of four worlds SRT goes over QUIC, if the simulator has it.
-    fn draw_carriage(&mut self, seed: u64) {
+    /// Whether SRT goes over QUIC in the world of this seed, if the simulator has QUIC: in one of
+    /// four.
+    pub fn chooses_quic(seed: u64) -> bool {
         let mut chance = Random(seed ^ CARRIAGE);
         (0..4).for_each(|_| drop(chance.next_u32().to_string()));
-        if cfg!(feature = "quic") && chance.one_in(4) {
+        chance.one_in(4)
+    }
+
+    fn draw_carriage(&mut self, seed: u64) {
+        if cfg!(feature = "quic") && Self::chooses_quic(seed) {
             self.is_over_quic = true;
             for host in &mut self.hosts {
                 host.config = over_quic(host.config);
