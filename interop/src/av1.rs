@@ -2,6 +2,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
+use crate::crc32;
+
 /// Brings AV1 of FFmpeg from a port of this machine into `output`, as newer multiplexers write it,
 /// and returns the port. FFmpeg 5.1 writes the packets of AV1 as they are to be, and leaves out of
 /// the PMT that they are AV1: the registration `AV01` is put into it here.
@@ -42,18 +44,9 @@ fn name_in_table(packet: &mut [u8; 188]) {
     packet[after - 1] = 6;
     packet[TABLE + 2] += 6;
     let end = end + AV01.len();
-    let checksum = checksum(&packet[TABLE..end]);
+    let checksum = crc32(&packet[TABLE..end]);
     packet[end..end + 4].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// The registration descriptor with the format `AV01`.
 const AV01: [u8; 6] = *b"\x05\x04AV01";
-
-/// The checksum of a section (ISO 13818-1, annex A).
-fn checksum(section: &[u8]) -> u32 {
-    section.iter().fold(u32::MAX, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-            if sum >> 31 == 1 { sum << 1 ^ 0x04C1_1DB7 } else { sum << 1 }
-        })
-    })
-}

@@ -150,11 +150,11 @@ pub(crate) struct ServedConnections {
 struct Table {
     next: u64,
     open: BTreeMap<u64, Arc<ServedConnection>>,
-    /// What connections that have ended had counted, for each stream that is there.
+    /// The counts of connections that have ended, for each stream that goes on.
     past: BTreeMap<Arc<str>, StreamTraffic>,
 }
 
-/// What the connections of a stream have counted, by direction.
+/// The counts of a stream's connections, by direction.
 #[derive(Clone, Default)]
 struct StreamTraffic {
     inbound: Traffic,

@@ -206,7 +206,7 @@ pub(crate) fn connection(hub: &Hub, it: &ServedConnection) -> ConnectionReport {
     }
 }
 
-/// What was agreed on in the handshake; of a group, whose links agree, that of one link.
+/// The result of the handshake. The links of a group have the same one.
 fn info(end: &SrtEnd) -> Option<ConnectionInfo> {
     match end {
         SrtEnd::Socket(socket) => Some(socket.info()),

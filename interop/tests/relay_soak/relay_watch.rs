@@ -1,7 +1,7 @@
 //! The relay from outside: its memory, descriptors and threads, and whether its reports agree.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::{fmt, fs};
 
 use interop::Relay;
 use serde_json::Value;
@@ -16,6 +16,13 @@ pub(crate) struct Held {
     pub(crate) resident_kb: u64,
     pub(crate) descriptors: usize,
     pub(crate) threads: u64,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resident_kb, descriptors, threads } = self;
+        write!(f, "{resident_kb} kB, {descriptors} descriptors and {threads} threads")
+    }
 }
 
 impl Held {
@@ -137,7 +144,7 @@ pub(crate) fn is_empty(relay: &Relay) -> bool {
     is_none("/v1/streams") && is_none("/v1/connections")
 }
 
-fn equal<T: Copy + PartialEq + std::fmt::Debug>(
+fn equal<T: Copy + PartialEq + fmt::Debug>(
     what: &str,
     number: u16,
     found: T,

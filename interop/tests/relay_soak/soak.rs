@@ -133,8 +133,7 @@ impl Soak {
         let viewers: u32 = streams.iter().map(|it| it.viewers).sum();
         println!(
             "{:4} s: {publishers} publishers, {viewers} viewers; calls {}, refused {}, unanswered \
-             {}, outlasted {}; messages {}, lost {}; {} power cuts; {} kB, {} descriptors, {} \
-             threads; {} stalls; {} faults",
+             {}, outlasted {}; messages {}, lost {}; {} power cuts; {held}; {} stalls; {} faults",
             self.start.elapsed().as_secs(),
             totals.calls,
             totals.refused,
@@ -143,9 +142,6 @@ impl Soak {
             totals.got.messages,
             totals.got.lost,
             self.power_cuts,
-            held.resident_kb,
-            held.descriptors,
-            held.threads,
             self.disturbed.len(),
             self.ledger.faults().len(),
         );
@@ -169,7 +165,7 @@ impl Soak {
             let held = soak.held();
             match held.descriptors <= idle.descriptors && held.threads <= idle.threads {
                 true => Ok(()),
-                false => Err(format!("{held:?} after {idle:?}")),
+                false => Err(format!("{held}; at its start {idle}")),
             }
         });
         self.held()
@@ -189,7 +185,22 @@ impl Soak {
     /// Prints the report, and judges.
     fn judge(self, before: Held, after: Held) {
         let (totals, cuts, stalls) = (self.ledger.totals(), self.power_cuts, self.disturbed.len());
-        println!("{totals:#?}\n{cuts} power cuts; {stalls} stalls; {before:?}, then {after:?}");
+        println!(
+            "{} calls: {} admitted, {} refused because nobody published, {} without an answer\n\
+             {} viewers outlasted their publisher; {cuts} power cuts; {stalls} stalls\n\
+             {} messages; {} more were lost on the viewers' links\n\
+             {} continuity errors that nothing announced, before those that the relay's own losses \
+             explain\n\
+             the relay held {before} after the first quarter, and {after} at the end",
+            totals.calls,
+            totals.admitted,
+            totals.refused,
+            totals.unanswered,
+            totals.outlasted,
+            totals.got.messages,
+            totals.got.lost,
+            totals.got.continuity_errors,
+        );
         let (doubtful, certain): (Vec<_>, Vec<_>) =
             self.ledger.faults().into_iter().partition(|(at, _)| self.is_doubtful(*at));
         println!("{} faults beside stalls of the machine, which do not count", doubtful.len());

@@ -186,7 +186,7 @@ const MARGIN: Duration = Duration::from_millis(50);
 /// The least queue that a limit allows.
 const LEAST_QUEUE: Duration = Duration::from_millis(20);
 
-/// While there is no queue, the limit grows by one part in so many of what is acknowledged.
+/// Without a queue the limit grows by the acknowledged bytes divided by this.
 const GROWTH: u64 = 8;
 
 /// The least limit, in bytes: one packet. Two would take longer than the usual latency on a link of
